@@ -1,0 +1,41 @@
+# Everything a newcomer needs: `make serve`, `make test`. Needs Python 3.11 or newer; installs the rest into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install serve test lint types contracts schema generate lock bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(STAMP): requirements.lock pyproject.toml .ci/venv
+	PYTHON="$(PYTHON)" .ci/venv "$(VENV)"
+	@touch $@
+
+install: $(STAMP) ## install the pinned requirements and the `tic` command into .venv
+
+serve: $(STAMP) ## start the server (on an embedded PostgreSQL unless DATABASE_URL is set)
+	$(BIN)/tic serve
+
+test: $(STAMP) ## run the tests, with the floor of coverage
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=
+	$(BIN)/python -m coverage report --include='domain/*' --fail-under=95
+
+lint: $(STAMP) ## ruff: style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP) ## mypy, strict
+	$(BIN)/mypy
+
+contracts: $(STAMP) ## import-linter: imports go one way
+	$(BIN)/lint-imports
+
+lock: ## compile requirements.lock anew (needs uv; writes no addresses)
+	uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-annotate --quiet --output-file requirements.lock
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

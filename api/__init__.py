@@ -1,0 +1,1 @@
+"""The server: GraphQL over HTTP and WebSocket, and the command line."""

@@ -1,0 +1,149 @@
+"""The server: the one place where everything is put together."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+from uuid import UUID
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route, WebSocketRoute
+
+from api.accounts import Accounts
+from api.context import Context, World
+from api.documents import Limits
+from api.endpoint import GraphQLEndpoint
+from api.faults import Unavailable
+from api.live import Live, stopped
+from api.schema import KINDS, schema
+from api.settings import Settings
+from domain.application import Games
+from domain.events import Event
+from domain.storage import Datastore, open_recorder
+from domain.vault import Keyring, Vault
+from projections.lobby import Lobby, LobbyQueries
+from projections.runner import Follower
+
+__all__ = ["GRAPHQL_PATH", "create_app"]
+
+GRAPHQL_PATH: Final = "/graphql"
+
+
+class _House:
+    """One server between its start and its end."""
+
+    def __init__(self, settings: Settings, url: str, keyring: Keyring, limits: Limits) -> None:
+        self.settings: Final = settings
+        self.url: Final = url
+        self.keyring: Final = keyring
+        self.endpoint: Final = GraphQLEndpoint(schema, context=self.context, limits=limits, graphiql=settings.graphiql)
+        self.world: World | None = None
+
+    async def context(self, connection: HTTPConnection, token: str | None, request_id: str) -> Context:  # noqa: ARG002
+        """Say who calls, for one operation."""
+        if self.world is None:
+            raise Unavailable("The server is starting or stopping: try again in a moment.")
+        return Context(self.world, await self.world.caller(token), request_id)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Open the database and follow the log until the server stops."""
+        threads = self.settings.threads
+        datastore = Datastore(self.url, connections=threads + 4)
+        async with AsyncExitStack() as stack:
+            stack.callback(datastore.close)
+            world, follower = await asyncio.to_thread(self._build, datastore)
+            stack.callback(world.close)
+            listening = asyncio.create_task(world.live.run())
+            stack.push_async_callback(stopped, listening)
+            if self.settings.follow:
+                stack.push_async_callback(_started(follower))
+            self.world = world
+            try:
+                yield
+            finally:
+                self.world = None
+
+    def _build(self, datastore: Datastore) -> tuple[World, Follower]:
+        recorder = open_recorder(datastore)
+        vault = Vault(datastore, self.keyring)
+        vault.create_table()
+        accounts = Accounts(datastore)
+        accounts.create_tables()
+        follower = Follower(datastore, Lobby())
+        follower.create_tables()
+        games = Games(recorder, vault)
+        live = Live(self.url, self._past, on_tokens=self._drop_revoked)
+        lobby = LobbyQueries(datastore)
+        threads = self.settings.threads
+        world = World(games=games, accounts=accounts, lobby=lobby, live=live, kinds=KINDS, threads=threads)
+        return world, follower
+
+    async def _past(self, game: UUID, after: int, first: int) -> tuple[Event, ...]:
+        if self.world is None:
+            return ()
+        games = self.world.games
+        return await self.world.blocking(lambda: games.events(game, after=after, first=first))
+
+    async def _drop_revoked(self) -> None:
+        """End the sockets and streams whose tokens are valid no longer."""
+        if self.world is None:
+            return
+        accounts, digests = self.world.accounts, self.endpoint.open_tokens()
+        accounts.forget()
+        if digests:
+            valid = await self.world.blocking(lambda: accounts.valid(digests))
+            await self.endpoint.disconnect(lambda digest: digest in digests and digest not in valid)
+
+
+def _started(follower: Follower) -> Callable[[], Awaitable[None]]:
+    """Start following in a thread of its own; return what stops it."""
+    stop = threading.Event()
+    thread = threading.Thread(target=follower.run, args=(stop,), name="follower", daemon=True)
+    thread.start()
+
+    async def end() -> None:
+        stop.set()
+        await asyncio.to_thread(thread.join)
+
+    return end
+
+
+async def _healthy(_: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+async def _to_graphql(_: Request) -> Response:
+    return RedirectResponse(GRAPHQL_PATH)
+
+
+def create_app(settings: Settings, url: str, keyring: Keyring, limits: Limits | None = None) -> Starlette:
+    """Return the ASGI application on the database at ``url``. It touches nothing before it starts."""
+    house = _House(settings, url, keyring, limits or Limits())
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with house.open():
+            yield
+
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=settings.cors_origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["Accept", "Authorization", "Content-Type", "X-Request-Id"],
+        expose_headers=["X-Request-Id"],
+    )
+    routes = [
+        Route("/", _to_graphql),
+        Route("/healthz", _healthy),
+        Route(GRAPHQL_PATH, house.endpoint),
+        WebSocketRoute(GRAPHQL_PATH, house.endpoint),
+    ]
+    return Starlette(routes=routes, middleware=[cors], lifespan=lifespan)

@@ -1,0 +1,289 @@
+"""``tic``: the server, and what its operator does from a shell."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+from uuid import UUID
+
+import typer
+import uvicorn
+from eventsourcing.persistence import PersistenceError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from api.accounts import Accounts, Scope
+from api.app import GRAPHQL_PATH, create_app
+from api.embedded_postgres import EmbeddedPostgresError
+from api.ids import read_id
+from api.logs import configure_logs, uvicorn_log_config
+from api.schema import schema as graphql_schema
+from api.settings import Settings, SettingsError, write_keys
+from domain.catalogue import catalogue
+from domain.storage import Datastore, open_recorder
+from domain.vault import Keyring, SealError, ServerKey, Vault
+from projections.lobby import Lobby
+from projections.runner import Follower
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(help="The TIC game server.", no_args_is_help=True, pretty_exceptions_enable=False)
+key_app = typer.Typer(help="The server's key, which seals the decks of games under way.", no_args_is_help=True)
+token_app = typer.Typer(help="Players' tokens.", no_args_is_help=True)
+player_app = typer.Typer(help="Players' accounts.", no_args_is_help=True)
+project_app = typer.Typer(help="The read models: lists and scoreboards built from the log.", no_args_is_help=True)
+app.add_typer(key_app, name="key")
+app.add_typer(token_app, name="token")
+app.add_typer(player_app, name="player")
+app.add_typer(project_app, name="project")
+
+PROJECTIONS = {projection.name: projection for projection in (Lobby(),)}
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _datastore(settings: Settings) -> Iterator[Datastore]:
+    with settings.database() as url:
+        datastore = Datastore(url, connections=4)
+        try:
+            yield datastore
+        finally:
+            datastore.close()
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens as soon as it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        for server in self.servers if self.started else ():
+            for listening in server.sockets:
+                host, port = listening.getsockname()[:2]
+                address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                out.print(f"TIC listens on [bold]http://{address}{GRAPHQL_PATH}[/bold] (GraphiQL in a browser)")
+                out.print(f"            and ws://{address}{GRAPHQL_PATH}. Stop it with Ctrl-C.")
+
+
+def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(0)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Where to listen. [TIC_HOST]")] = None,
+    port: Annotated[int | None, typer.Option(help="Where to listen; 0 takes a free port. [TIC_PORT]")] = None,
+) -> None:
+    """Start the server, on an embedded PostgreSQL unless DATABASE_URL names another one."""
+    settings = Settings()
+    configure_logs(settings.log_format)
+    # uvicorn ends on these signals and then raises them again, to us: we end the database in good order.
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
+    if settings.database_url is None:
+        err.print(f"Starting PostgreSQL in {settings.folder} ...")
+    with settings.database() as url:
+        config = uvicorn.Config(
+            create_app(settings, url, settings.keyring()),
+            host=host or settings.host,
+            port=settings.port if port is None else port,
+            log_config=uvicorn_log_config(),
+            access_log=False,
+            lifespan="on",
+            server_header=False,
+            timeout_graceful_shutdown=5,
+            ws="websockets-sansio",
+            ws_max_size=256 * 1024,
+        )
+        server = _Server(config)
+        server.run()
+        if not server.started:
+            raise SystemExit(3)
+
+
+@key_app.command("new")
+def key_new() -> None:
+    """Print a new key, for the file that TIC_SERVER_KEY_FILE names: tic key new > server.key"""
+    sys.stdout.write(Keyring([ServerKey.generate()]).write())
+
+
+@key_app.command("list")
+def key_list() -> None:
+    """Print the ids of the server's keys, the current one first. The keys themselves are not shown."""
+    for key in Settings().keyring().keys:
+        out.print(key.id)
+
+
+@key_app.command("rotate")
+def key_rotate() -> None:
+    """Make a new current key and seal every deck with it. The old keys stay in the file until `tic key prune`."""
+    settings = Settings()
+    keyring = settings.keyring().rotated()
+    write_keys(settings.key_file, keyring, replace=True)
+    err.print(f"The current key is now {keyring.current.id}. Restart the servers, so that they seal with it.")
+    with _datastore(settings) as datastore:
+        _reseal(Vault(datastore, keyring))
+
+
+def _reseal(vault: Vault) -> None:
+    vault.create_table()
+    with _progress() as progress:
+        task = progress.add_task("Sealing decks", total=vault.to_reseal())
+        vault.reseal(lambda done: progress.advance(task, done))
+
+
+@key_app.command("prune")
+def key_prune() -> None:
+    """Drop the old keys from the file, once no deck is sealed by them."""
+    settings = Settings()
+    keyring = settings.keyring()
+    with _datastore(settings) as datastore:
+        vault = Vault(datastore, keyring)
+        _reseal(vault)
+    write_keys(settings.key_file, Keyring([keyring.current]), replace=True)
+    err.print(f"The only key is now {keyring.current.id}.")
+
+
+def _player(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        try:
+            return read_id(text, "player")[1]
+        except ValueError as error:
+            raise typer.BadParameter(f"{error}, or the player's UUID") from None
+
+
+PlayerArgument = Annotated[UUID, typer.Argument(parser=_player, help="The player's id or UUID.", metavar="PLAYER")]
+
+
+@token_app.command("grant")
+def token_grant(
+    player: PlayerArgument,
+    scope: Annotated[list[Scope], typer.Option(help="What the token is good for; repeat for more than one.")],
+) -> None:
+    """Print a new token of a player with scopes that he can't give himself. It is shown this once."""
+    with _datastore(Settings()) as datastore:
+        accounts = Accounts(datastore)
+        accounts.create_tables()
+        try:
+            token = accounts.issue(player, scope)
+        except LookupError as error:
+            _fail(f"{error}: register first, with the mutation registerPlayer")
+    sys.stdout.write(f"{token}\n")
+
+
+@token_app.command("revoke")
+def token_revoke(token_id: Annotated[str, typer.Argument(help="The token's id, as viewer.tokens lists it.")]) -> None:
+    """Revoke a token of any player. Servers close the connections that came with it at once."""
+    with _datastore(Settings()) as datastore:
+        accounts = Accounts(datastore)
+        accounts.create_tables()
+        if not accounts.revoke(token_id):
+            _fail("there is no such valid token")
+    err.print("The token is revoked.")
+
+
+@player_app.command("erase")
+def player_erase(player: PlayerArgument) -> None:
+    """Erase a player's name and tokens. The games stay whole, under the random id."""
+    with _datastore(Settings()) as datastore:
+        accounts = Accounts(datastore)
+        accounts.create_tables()
+        if not accounts.erase(player):
+            _fail("there is no such player")
+    err.print("The player is erased.")
+
+
+NameArgument = Annotated[str, typer.Argument(help=f"Which read model: {', '.join(PROJECTIONS)}.")]
+
+
+def _follower(datastore: Datastore, name: str) -> Follower:
+    if name not in PROJECTIONS:
+        raise typer.BadParameter(f"there is no read model {name!r}; there are: {', '.join(PROJECTIONS)}")
+    open_recorder(datastore)
+    follower = Follower(datastore, PROJECTIONS[name])
+    follower.create_tables()
+    return follower
+
+
+@project_app.command("rebuild")
+def project_rebuild(name: NameArgument) -> None:
+    """Build a read model anew from the whole log. Servers stay up, and show the old one until the new one is whole."""
+    with _datastore(Settings()) as datastore, _progress() as progress:
+        follower = _follower(datastore, name)
+        task = progress.add_task(f"Rebuilding {name}", total=None)
+        done = follower.rebuild(lambda done, total: progress.update(task, completed=done, total=total))
+        progress.update(task, completed=done, total=done)
+    err.print(f"{name}: {done} events taken in.")
+
+
+@project_app.command("run")
+def project_run() -> None:
+    """Follow the log in a process of its own, beside servers with TIC_FOLLOW=false."""
+    settings = Settings()
+    configure_logs(settings.log_format)
+    signal.signal(signal.SIGTERM, _stop)
+    with _datastore(settings) as datastore:
+        stop = threading.Event()
+        followers = [_follower(datastore, name) for name in PROJECTIONS]
+        threads = [threading.Thread(target=follower.run, args=(stop,)) for follower in followers]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        finally:
+            stop.set()
+
+
+@app.command("schema")
+def print_schema(
+    output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
+) -> None:
+    """Print the GraphQL schema."""
+    _print(graphql_schema.as_str() + "\n", output)
+
+
+@app.command("events")
+def print_events(
+    output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
+) -> None:
+    """Print the catalogue of all events as JSON Schema."""
+    _print(json.dumps(catalogue(), indent=2) + "\n", output)
+
+
+def _print(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _progress() -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=err)
+
+
+def _fail(message: str) -> NoReturn:
+    err.print(f"[red]tic:[/red] {message}")
+    raise SystemExit(1)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except (SettingsError, EmbeddedPostgresError, SealError) as error:
+        _fail(str(error))
+    except PersistenceError:
+        _fail("the database can't be reached. Is DATABASE_URL right, and does that server run?")

@@ -1,0 +1,366 @@
+"""The GraphQL endpoint: GraphQL over HTTP, over server-sent events and over WebSockets, for any Strawberry schema.
+
+Follows the GraphQL over HTTP specification, the distinct connections mode of GraphQL over SSE and the
+graphql-transport-ws protocol. Whatever a client sends, the answer is a GraphQL response whose errors have a code and a
+request id.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
+from functools import lru_cache
+from secrets import token_hex
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import strawberry
+from graphql import ExecutionResult, GraphQLError, OperationType
+from pydantic_core import from_json, to_json
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+from strawberry.http.ides import get_graphql_ide_html
+from structlog.contextvars import bind_contextvars, reset_contextvars
+
+from api.documents import Limits, Operation, Operations, Parameters, Refused
+from api.faults import BadRequest, BodyTooLarge, Fault, Unauthenticated, Unavailable, fault_of, told
+from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of, response
+
+__all__ = ["GraphQLEndpoint", "Limits"]
+
+_JSON: Final = "application/json"
+_GRAPHQL: Final = "application/graphql-response+json"
+_EVENTS: Final = "text/event-stream"
+_HTML: Final = "text/html"
+
+_ALLOW: Final = {"Allow": "GET, POST, OPTIONS"}
+_ALLOW_POST: Final = {"Allow": "POST"}
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_MOST_URL_PARAMETERS = 16  # GraphQL knows four
+
+_Headers = Mapping[str, str]
+_NO_HEADERS: Final[_Headers] = {}
+
+
+class GraphQLEndpoint:
+    """An ASGI application that answers GraphQL at whatever path it is mounted.
+
+    `context` makes what resolvers find in `info.context`, once for every operation; see `ContextOf`. `graphiql` says
+    whether a browser gets the GraphiQL page. Raises `ValueError` for a schema with extensions or operation directives.
+    """
+
+    def __init__(
+        self, schema: strawberry.Schema, *, context: ContextOf, limits: Limits | None = None, graphiql: bool = True
+    ) -> None:
+        self.limits = limits or Limits()
+        self._shared = Shared(Operations(schema, self.limits), context, self.limits, OpenStreams())
+        self._page = get_graphql_ide_html("graphiql").encode() if graphiql else None
+
+    @property
+    def open_streams(self) -> int:
+        """How many initialised sockets and event streams are open."""
+        return len(self._shared.streams)
+
+    def open_tokens(self) -> set[str]:
+        """Return the digests of the tokens that the open sockets and event streams came with."""
+        return self._shared.streams.digests()
+
+    async def disconnect(
+        self, matches: Callable[[str | None], bool], code: int = 4403, reason: str = "The token was revoked"
+    ) -> int:
+        """End the sockets and event streams whose token digest matches, with all that runs on them.
+
+        The digest is the SHA-256 of the token in hexadecimal, None for a stream opened without one. A socket is closed
+        with `code` and `reason`; an event stream is told the reason and completed. Returns how many were ended.
+        """
+        return await self._shared.streams.end(matches, code, reason)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request, or serve one WebSocket."""
+        if scope["type"] == "http":
+            await self._answer(_Exchange(scope, receive, send))
+        elif scope["type"] == "websocket":
+            socket = WebSocket(scope, receive, send)
+            await Socket(socket, _request_id(scope), self._shared).serve()
+        else:
+            raise ValueError(f"this endpoint does not speak {scope['type']}")
+
+    async def _answer(self, exchange: "_Exchange") -> None:
+        bound = bind_contextvars(request_id=exchange.request_id)
+        try:
+            await self._reply(exchange)
+        except ClientDisconnect:
+            pass  # nobody is left to answer
+        except Refused as refused:
+            # a client of application/json alone takes any other status for a failure of the transport
+            await exchange.refuse(200 if exchange.media_type == _JSON else 400, refused.errors, self.limits)
+        except Exception as error:  # noqa: BLE001 - whatever is raised, the answer is a GraphQL response
+            fault = fault_of(error, exchange.request_id)
+            await exchange.refuse(fault.status, (fault,), self.limits, fault.headers)
+        finally:
+            reset_contextvars(**bound)
+
+    async def _reply(self, exchange: "_Exchange") -> None:
+        method = exchange.method
+        if method == "OPTIONS":
+            await exchange.start(204, _JSON, _ALLOW)
+            await exchange.send({"type": "http.response.body", "body": b""})
+            return
+        if method not in {"GET", "POST"}:
+            raise BadRequest("GraphQL is spoken by GET and POST.", status=405, headers=_ALLOW)
+        accept = exchange.header(b"accept")
+        is_bare = method == "GET" and b"query=" not in exchange.scope["query_string"]
+        if self._page and is_bare and _negotiated(accept, (_HTML,)) == _HTML:
+            await exchange.respond(200, self._page, _HTML)
+            return
+        wanted = _negotiated(accept)
+        if wanted != _EVENTS:
+            exchange.media_type = wanted
+        parameters = Parameters.read(
+            await self._from_body(exchange) if method == "POST" else _from_url(exchange.scope["query_string"])
+        )
+        if wanted == _EVENTS:
+            await self._reply_with_events(exchange, parameters)
+            return
+        operation = self._find(exchange, parameters)
+        if operation.kind is OperationType.SUBSCRIPTION:
+            raise BadRequest("A subscription needs `Accept: text/event-stream`, or a WebSocket.")
+        context = await self._shared.context(HTTPConnection(exchange.scope), exchange.token(), exchange.request_id)
+        result = await self._shared.operations.execute(operation, context)
+        await exchange.respond(200, _encoded(response(result, exchange.request_id, self.limits)), exchange.media_type)
+
+    async def _reply_with_events(self, exchange: "_Exchange", parameters: Parameters) -> None:
+        """Answer in events. Who may not ask is told so by the status, what is wrong with the document by an event."""
+        stream = _EventStream(exchange, self.limits)
+        token = exchange.token()
+        try:
+            operation = self._find(exchange, parameters)
+        except Refused as refused:
+            await stream.refuse(refused.errors)
+            return
+        with ExitStack() as held:
+            if operation.kind is OperationType.SUBSCRIPTION:  # anything else ends by itself
+                held.enter_context(self._shared.streams.holding(digest_of(token), stream))
+            context = await self._shared.context(HTTPConnection(exchange.scope), token, exchange.request_id)
+            await stream.run(self._shared.operations.stream(operation, context, exchange.request_id))
+
+    def _find(self, exchange: "_Exchange", parameters: Parameters) -> Operation:
+        operation = self._shared.operations.find(parameters)
+        if operation.kind is OperationType.MUTATION and exchange.method == "GET":
+            raise BadRequest("A mutation must be sent by POST.", status=405, headers=_ALLOW_POST)
+        return operation
+
+    async def _from_body(self, exchange: "_Exchange") -> object:
+        media_type, _, parameters = exchange.header(b"content-type").partition(";")
+        if media_type.strip().lower() != _JSON or exchange.header(b"content-encoding") not in {"", "identity"}:
+            raise BadRequest("Send `Content-Type: application/json`, not encoded further.", status=415)
+        name, _, charset = parameters.partition("=")
+        if name.strip().lower() == "charset" and charset.strip(' "').lower() not in {"utf-8", "utf8"}:
+            raise BadRequest("JSON is read as UTF-8 only.", status=415)
+        try:
+            return from_json(await exchange.body(self.limits.body_bytes), allow_inf_nan=False)
+        except ValueError:
+            raise BadRequest("The body is not JSON.") from None
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One HTTP request on its way to its answer."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    request_id: str = ""
+    media_type: str = _JSON
+
+    def __post_init__(self) -> None:
+        self.request_id = _request_id(self.scope)
+
+    @property
+    def method(self) -> str:
+        return str(self.scope["method"])
+
+    def header(self, name: bytes) -> str:
+        return ",".join(self.headers(name))
+
+    def headers(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self.scope["headers"] if key == name]
+
+    def token(self) -> str | None:
+        return bearer(self.headers(b"authorization"))
+
+    async def body(self, most: int) -> bytes:
+        """Read the body, but never more of it than `most` bytes, whatever Content-Length says."""
+        declared = self.header(b"content-length")
+        if declared.isdecimal() and (len(declared) > 18 or int(declared) > most):
+            raise BodyTooLarge(f"A request body may have {most} bytes.")
+        chunks: list[bytes] = []
+        room = most
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunk = message.get("body", b"")
+            room -= len(chunk)
+            if room < 0:
+                raise BodyTooLarge(f"A request body may have {most} bytes.")
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return b"".join(chunks)
+
+    async def start(self, status: int, media_type: str, headers: _Headers = _NO_HEADERS, length: int = -1) -> None:
+        raw = [
+            (b"content-type", f"{media_type}; charset=utf-8".encode()),
+            (b"cache-control", b"no-store"),
+            (b"vary", b"accept"),
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-request-id", self.request_id.encode()),
+        ]
+        if length >= 0:
+            raw.append((b"content-length", b"%d" % length))
+        raw.extend((name.lower().encode(), value.encode()) for name, value in headers.items())
+        await self.send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def respond(self, status: int, body: bytes, media_type: str = _JSON, headers: _Headers = _NO_HEADERS) -> None:
+        await self.start(status, media_type, headers, len(body))
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def refuse(
+        self, status: int, errors: Iterable[GraphQLError], limits: Limits, headers: _Headers = _NO_HEADERS
+    ) -> None:
+        body = _encoded({"errors": told(errors, self.request_id, limit=limits.errors)})
+        await self.respond(status, body, self.media_type, headers)
+
+
+class _EventStream:
+    """One answer in server-sent events: results as they come, a comment when none does, and the end.
+
+    One task runs the operation from beginning to end, as generators with time-outs or task groups inside need it.
+    """
+
+    def __init__(self, exchange: _Exchange, limits: Limits) -> None:
+        self._exchange = exchange
+        self._limits = limits
+        self._ending: asyncio.Future[Fault] = asyncio.get_running_loop().create_future()
+
+    async def end(self, code: int, reason: str) -> None:
+        """Stop the operation and tell the client why: that the token is no longer good, or to come back later."""
+        if not self._ending.done():
+            self._ending.set_result(Unauthenticated(reason) if code == 4403 else Unavailable(reason))
+
+    async def refuse(self, errors: Iterable[GraphQLError]) -> None:
+        """Answer with these errors and nothing else."""
+        await self._exchange.start(200, _EVENTS)
+        await self._say(self._errors(errors) + _COMPLETE)
+        await self._close()
+
+    async def run(self, results: AsyncGenerator[ExecutionResult]) -> None:
+        """Answer with these results, until they end, the client goes away or `end` is called."""
+        await self._exchange.start(200, _EVENTS, {"X-Accel-Buffering": "no"})
+        pumping = asyncio.create_task(self._pump(results))
+        leaving = asyncio.create_task(self._until_gone())
+        watched = (pumping, leaving, self._ending)
+        try:
+            await self._say(_COMMENT)  # so that the client, and what is in between, sees the stream open
+            while True:
+                done, _ = await asyncio.wait(
+                    watched, timeout=self._limits.heartbeat_seconds, return_when=asyncio.FIRST_COMPLETED
+                )
+                if done:
+                    break
+                await self._say(_COMMENT)
+        finally:
+            pumping.cancel()
+            leaving.cancel()
+            await asyncio.gather(pumping, leaving, return_exceptions=True)
+        if self._ending in done and leaving not in done:
+            await self._say(self._errors([self._ending.result()]) + _COMPLETE)
+        await self._close()
+
+    async def _pump(self, results: AsyncGenerator[ExecutionResult]) -> None:
+        request_id = self._exchange.request_id
+        try:
+            async with aclosing(results):
+                async for result in results:
+                    await self._say(_event(response(result, request_id, self._limits)))
+        except ClientDisconnect:
+            return
+        except Refused as refused:
+            await self._say(self._errors(refused.errors))
+        except Exception as error:  # noqa: BLE001 - whatever is raised, the client is told a fault
+            await self._say(self._errors([fault_of(error, request_id)]))
+        await self._say(_COMPLETE)
+
+    async def _until_gone(self) -> None:
+        while (await self._exchange.receive())["type"] != "http.disconnect":
+            pass
+
+    def _errors(self, errors: Iterable[GraphQLError]) -> bytes:
+        return _event({"errors": told(errors, self._exchange.request_id, limit=self._limits.errors)})
+
+    async def _say(self, text: bytes) -> None:
+        """Send a part. Raises `ClientDisconnect` if the client takes nothing for too long."""
+        try:
+            async with asyncio.timeout(self._limits.write_seconds):
+                await self._exchange.send({"type": "http.response.body", "body": text, "more_body": True})
+        except TimeoutError:
+            raise ClientDisconnect from None
+
+    async def _close(self) -> None:
+        await self._exchange.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+_COMMENT: Final = b":\n\n"
+_COMPLETE: Final = b"event: complete\ndata:\n\n"  # without a data field browsers drop the event
+
+
+def _event(body: Mapping[str, Any]) -> bytes:
+    return b"event: next\ndata: " + _encoded(body) + b"\n\n"
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return to_json(body, inf_nan_mode="null")
+
+
+def _request_id(scope: Scope) -> str:
+    """The client's own request id if it is of a form that is safe to repeat, else a new one."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
+            return str(value.decode())
+    return token_hex(16)
+
+
+def _from_url(query_string: bytes) -> dict[str, object]:
+    try:
+        sent: dict[str, Any] = dict(
+            parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, max_num_fields=_MOST_URL_PARAMETERS)
+        )
+        for name in ("variables", "extensions"):
+            sent[name] = from_json(sent[name], allow_inf_nan=False) if sent.get(name) else None
+    except ValueError:
+        raise BadRequest("The parameters of the URL can't be read.") from None
+    return sent
+
+
+@lru_cache(maxsize=64)
+def _negotiated(accept: str, besides: tuple[str, ...] = ()) -> str:
+    """Choose the media type of the answer. Raise `BadRequest` with the status 406 if none will do."""
+    best, best_quality = None, 0.0
+    for entry in accept.split(",") if accept.strip() else [_JSON]:
+        wanted, *parameters = (part.strip().lower() for part in entry.split(";"))
+        offered = _JSON if wanted in {"*/*", "application/*"} else wanted
+        quality = next((_quality(value[2:]) for value in parameters if value.startswith("q=")), 1.0)
+        if offered in (_JSON, _GRAPHQL, _EVENTS, *besides) and quality > best_quality:
+            best, best_quality = offered, quality
+    if best is None:
+        raise BadRequest(f"The answer can be had as {_GRAPHQL}, {_JSON} or {_EVENTS}.", status=406)
+    return best
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

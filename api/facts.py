@@ -1,0 +1,148 @@
+"""Events as clients see them: the envelope, the exact bytes, and the facts that every game has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import strawberry
+
+from api.players import Player, player
+from domain import lifecycle
+from domain.events import Event, acting_player
+
+__all__ = ["LIFECYCLE_FACTS", "Fact", "FactPresenters", "GameEvent", "Place", "PlayerResigned", "PlayerSeated"]
+__all__ += ["LIFECYCLE_TYPES", "DeadlineExtended", "SeedsRevealed", "TimedOut", "places"]
+
+
+@strawberry.interface(description="What happened, as everyone at the table may know it.")
+class Fact:
+    """A fact."""
+
+    type: str = strawberry.field(description="The stable name of the fact, as docs/events.md lists them.")
+
+
+FactPresenters: TypeAlias = Mapping[type[Any], Callable[[Any], Fact]]
+"""How each fact is shown."""
+
+
+@strawberry.type(description="A player took a seat.")
+class PlayerSeated(Fact):
+    """A player took a seat."""
+
+    seat: int = strawberry.field(description="The seat, from 1.")
+    player: Player = strawberry.field(description="Who sits there.")
+
+
+@strawberry.type(description="A player gave up.")
+class PlayerResigned(Fact):
+    """A player gave up."""
+
+    seat: int = strawberry.field(description="The seat, from 1.")
+
+
+@strawberry.type(description="The servers were down, and the time they took is given back (ruling G2).")
+class DeadlineExtended(Fact):
+    """A later deadline."""
+
+    deadline: datetime | None = strawberry.field(description="When the time runs out now.")
+
+
+@strawberry.type(description="A seat's time ran out, and the server acted (ruling G2).")
+class TimedOut(Fact):
+    """Time ran out."""
+
+    seat: int = strawberry.field(description="The seat, from 1.")
+    deadline: datetime = strawberry.field(description="When the time had run out.")
+
+
+@strawberry.type(description="The seeds of the deals were revealed: from here on anyone can deal the game again.")
+class SeedsRevealed(Fact):
+    """The record is closed."""
+
+    seeds: list[str] = strawberry.field(description="s_1, s_2, ... in hex, as many as there were deals.")
+
+
+@strawberry.type(description="One seat's line in a result.")
+class Place:
+    """One seat's line in a result."""
+
+    seat: int = strawberry.field(description="The seat, from 1.")
+    place: int | None = strawberry.field(description="1 for the winner; null where the game was not won.")
+
+
+def places(finished: lifecycle.GameFinished) -> list[Place]:
+    """Show the places of a result."""
+    return [Place(seat=place.seat, place=place.place) for place in finished.places]
+
+
+LIFECYCLE_TYPES = (PlayerSeated, PlayerResigned, DeadlineExtended, TimedOut, SeedsRevealed)
+LIFECYCLE_FACTS: FactPresenters = {
+    lifecycle.PlayerSeated: lambda fact: PlayerSeated(type=fact.topic, seat=fact.seat, player=player(fact.player)),
+    lifecycle.PlayerResigned: lambda fact: PlayerResigned(type=fact.topic, seat=fact.seat),
+    lifecycle.DeadlineExtended: lambda fact: DeadlineExtended(type=fact.topic, deadline=fact.deadline),
+    lifecycle.TimedOut: lambda fact: TimedOut(type=fact.topic, seat=fact.seat, deadline=fact.deadline),
+    lifecycle.SeedsRevealed: lambda fact: SeedsRevealed(type=fact.topic, seeds=list(fact.seeds)),
+}
+
+
+@strawberry.type(description="A fact in its envelope: who, when, and its link in the chain of hashes.")
+class GameEvent:
+    """An event."""
+
+    event: strawberry.Private[Event]
+    presenters: strawberry.Private[FactPresenters]
+
+    @strawberry.field(description="The number in the game, from 1. It is the game's version after the event.")
+    def seq(self) -> int:
+        """Return the sequence number."""
+        return self.event.seq
+
+    @strawberry.field(description="When it happened, by the database's clock.")
+    def at(self) -> datetime:
+        """Return the time."""
+        return self.event.cause.at
+
+    @strawberry.field(description="Whose request it was; null for what the server does by itself.")
+    def player(self) -> Player | None:
+        """Return who asked for it."""
+        uuid: UUID | None = acting_player(self.event.cause.actor)
+        return player(uuid) if uuid else None
+
+    @strawberry.field(description="1..parts: the events of one command stand together.")
+    def part(self) -> int:
+        """Return which of its command's events it is."""
+        return self.event.part
+
+    @strawberry.field(description="How many events its command has.")
+    def parts(self) -> int:
+        """Return how many events its command has."""
+        return self.event.parts
+
+    @strawberry.field(description="The stable name of the fact.")
+    def type(self) -> str:
+        """Return the topic."""
+        return self.event.fact.topic
+
+    @strawberry.field(description="What happened.")
+    def fact(self) -> Fact:
+        """Show the fact."""
+        fact = self.event.fact
+        return self.presenters[type(fact)](fact)
+
+    @strawberry.field(description="The exact stored bytes, which are UTF-8 JSON. Hash these; do not write them anew.")
+    def bytes(self) -> str:
+        """Return the stored bytes."""
+        return self.event.data.decode()
+
+    @strawberry.field(description='SHA-256 of "tic/event/v1\\n" and the bytes, hex.')
+    def hash(self) -> str:
+        """Return the event's hash."""
+        return self.event.hash
+
+    @strawberry.field(description="The hash of the event before; 64 zeros for the first.")
+    def previous_hash(self) -> str:
+        """Return the link in the chain."""
+        return self.event.prev

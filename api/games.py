@@ -1,0 +1,354 @@
+"""What every game shows and answers, whichever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Annotated, Any, Final, TypeAlias, cast
+from uuid import UUID
+
+import strawberry
+
+from api.accounts import Scope
+from api.context import Info
+from api.errors import (
+    GameNotFoundError,
+    IdempotencyKeyReusedError,
+    InvalidInput,
+    InvalidInputError,
+    NotSeatedError,
+    Refusable,
+    RuleViolationError,
+    VersionConflictError,
+    refusal,
+)
+from api.facts import FactPresenters, GameEvent
+from api.faults import BadUserInput
+from api.ids import read_id, write_id
+from api.nodes import Node, page_size
+from api.players import Player, player
+from domain.application import GameNotFound, Outcome
+from domain.decider import EVERYTHING, Command, Viewer
+from domain.events import Event
+from domain.game import Game as Record
+from domain.games import RULESETS
+from domain.lifecycle import Table
+from projections.lobby import Status
+
+__all__ = [
+    "CommandResult",
+    "Game",
+    "GameKind",
+    "Kind",
+    "LegalAction",
+    "answer",
+    "game_uuid",
+    "open_game",
+    "play",
+    "show",
+]
+
+GameKind: Any = strawberry.enum(
+    cast("type[Enum]", Enum("GameKind", {kind.upper(): kind for kind in RULESETS})),
+    description="Which rules are played.",
+)
+"""Every kind that can be played, from the domain's own list."""
+
+
+strawberry.enum(
+    Status, name="GameStatus", description="How far a game has come: OPEN is not dealt yet, FINISHED is over."
+)
+
+
+@strawberry.type(description="A place at the table.")
+class Seat:
+    """A place at the table."""
+
+    number: int = strawberry.field(description="1 is the first in playing order.")
+    player: Player = strawberry.field(description="Who sits there.")
+
+
+@strawberry.type(description="What proves the deal. docs/fairness.md says how to check it, and what it does not prove.")
+class Fairness:
+    """The commitment and what became of it."""
+
+    algorithm: str = strawberry.field(description="The published algorithm of the deal.")
+    deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
+    commitment: str = strawberry.field(description="s_0, hex: what the server committed to before the deal.")
+    seeds: list[str] | None = strawberry.field(
+        description="s_1, s_2, ... in hex: revealed when the game is over, null while they are sealed."
+    )
+
+
+@strawberry.interface(description="Something that you may do now.")
+class LegalAction:
+    """An action that the rules allow."""
+
+    mutation: str = strawberry.field(description="The mutation that does it.")
+
+
+@strawberry.type(description="Events of a game, in their order.")
+class GameEventPage:
+    """A page of events."""
+
+    nodes: list[GameEvent] = strawberry.field(description="The events.")
+    has_more: bool = strawberry.field(description="Whether more follow: ask again with afterSeq at the last seq.")
+
+
+@strawberry.interface(description="One sitting. Every kind of game has a type of its own, with its table.")
+class Game(Node):
+    """A game at one version, as one viewer may see it."""
+
+    record: strawberry.Private[Record]
+    viewer: strawberry.Private[Viewer]
+    view: strawberry.Private[Any]
+
+    @strawberry.field(description="The id by which the log, the deal and an auditor know the game.")
+    def uuid(self) -> UUID:
+        """Return the id in the log."""
+        return self.record.id
+
+    @strawberry.field(description="Which rules are played.")
+    def kind(self) -> GameKind:
+        """Return the kind."""
+        return GameKind(self.record.decider.kind)
+
+    @strawberry.field(description="The numbered set of rulings that the game keeps for life.")
+    def ruleset(self) -> int:
+        """Return the ruleset's number."""
+        return self.record.decider.ruleset
+
+    @strawberry.field(description="How far the game has come.")
+    def status(self) -> Status:
+        """Return the status."""
+        table = self._table
+        if table.over:
+            return Status.FINISHED
+        return Status.PLAYING if table.deals else Status.OPEN
+
+    @strawberry.field(description="How many events the game has: give it as expectedVersion.")
+    def version(self) -> int:
+        """Return the version."""
+        return self.record.version
+
+    @strawberry.field(description="The hash of the last event: with it you can show later what you were told now.")
+    def hash(self) -> str:
+        """Return the head of the chain."""
+        return self.record.head
+
+    @strawberry.field(description="When the game was opened.")
+    def opened_at(self) -> datetime:
+        """Return when the game was opened."""
+        return self.record.opened_at
+
+    @strawberry.field(description="When the last event happened.")
+    def changed_at(self) -> datetime:
+        """Return when the last event happened."""
+        return self.record.at
+
+    @strawberry.field(description="Who sits at the table, seat 1 first.")
+    def seats(self) -> list[Seat]:
+        """Return the seats."""
+        return [Seat(number=seat, player=player(uuid)) for seat, uuid in enumerate(self._table.players, 1)]
+
+    @strawberry.field(description="Your own seat; null if you have none, or came without a token.")
+    def viewer_seat(self) -> int | None:
+        """Return the caller's seat."""
+        return self.viewer.seat or None
+
+    @strawberry.field(description="When the time runs out that is running now (ruling G2); null where none does.")
+    def deadline(self) -> datetime | None:
+        """Return the deadline."""
+        return self._table.deadline
+
+    @strawberry.field(description="What proves the deal.")
+    def fairness(self) -> Fairness | None:
+        """Return the commitment, and the seeds once they are revealed."""
+        opened, revealed = self._table.opened, self._table.revealed
+        if opened is None:
+            return None
+        seeds = list(revealed.seeds) if revealed else None
+        return Fairness(algorithm=opened.dealing, deal=opened.deal, commitment=opened.commitment, seeds=seeds)
+
+    @strawberry.field(description="Exactly what you may do now; empty if it is not your turn, or not your game.")
+    def legal_actions(self, info: Info) -> list[LegalAction]:
+        """Return the actions open to the caller."""
+        kind = info.context.world.kinds[self.record.decider.kind]
+        return kind.actions(self.record, self.record.legal_commands(self.viewer.seat))
+
+    @strawberry.field(description="The events of the game after a number, those of its whole life.")
+    async def events(
+        self,
+        info: Info,
+        after_seq: Annotated[int, strawberry.argument(description="The last number you have; 0 for all.")] = 0,
+        first: Annotated[int, strawberry.argument(description="At most so many, 1..100.")] = 50,
+    ) -> GameEventPage:
+        """Read events."""
+        world, game_id, most = info.context.world, self.record.id, page_size(first)
+        found = await world.blocking(lambda: world.games.events(game_id, after=max(0, after_seq), first=most + 1))
+        events = [event(info, one) for one in found[:most]]
+        return GameEventPage(nodes=events, has_more=len(found) > most)
+
+    @strawberry.field(description="The table as it was after an event, as you may see it.")
+    async def position(
+        self,
+        info: Info,
+        version: Annotated[int, strawberry.argument(description="The number of the event, from 1.")],
+        revealed: Annotated[
+            bool, strawberry.argument(description="With all cards open: only once the seeds are revealed.")
+        ] = False,
+    ) -> Game:
+        """Fold up to an event."""
+        world, game_id = info.context.world, self.record.id
+        if revealed and self._table.revealed is None:
+            raise BadUserInput("The cards are not revealed before the game is over: ask without `revealed`.")
+        try:
+            then = await world.blocking(lambda: world.games.at(game_id, version))
+        except GameNotFound:
+            raise BadUserInput(f"The game has the versions 1 to {self.record.version}, not {version}.") from None
+        return show(info, then, EVERYTHING if revealed else self.viewer)
+
+    @property
+    def _table(self) -> Table:
+        table: Table = self.record.table
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of game is shown. Each game's module has one."""
+
+    name: str
+    game: type[Game]
+    facts: FactPresenters
+    """Its own facts and those of every game."""
+    actions: Callable[[Record, Sequence[Command]], list[LegalAction]]
+    """Shows the commands that are open."""
+    types: Sequence[type]
+    """The types that the schema reaches only through an interface."""
+
+
+def show(info: Info, record: Record, viewer: Viewer | None = None) -> Game:
+    """Show a game at its version, to the caller unless another viewer is named."""
+    caller = info.context.player
+    seen_by = viewer or Viewer(seat=record.table.seat_of(caller) if caller else 0)
+    kind = info.context.world.kinds[record.decider.kind]
+    game_id = strawberry.ID(write_id("game", record.id))
+    return kind.game(id=game_id, record=record, viewer=seen_by, view=record.view(seen_by))
+
+
+def event(info: Info, one: Event) -> GameEvent:
+    """Show an event."""
+    return GameEvent(event=one, presenters=info.context.world.facts)
+
+
+# Commands
+
+
+@strawberry.type(description="The request was granted, and its events are on disk.")
+class CommandAccepted:
+    """A command's outcome."""
+
+    game: Game = strawberry.field(description="The game after the command, as you may see it.")
+    events: list[GameEvent] = strawberry.field(description="What happened.")
+    version: int = strawberry.field(description="The game's version after it.")
+    hash: str = strawberry.field(description="The hash of the last event: your receipt.")
+    repeated: bool = strawberry.field(
+        description="Whether the idempotency key had been answered before: then this is the first answer again."
+    )
+
+
+CommandResult: TypeAlias = Annotated[
+    CommandAccepted
+    | RuleViolationError
+    | VersionConflictError
+    | IdempotencyKeyReusedError
+    | GameNotFoundError
+    | NotSeatedError
+    | InvalidInputError,
+    strawberry.union("CommandResult", description="The outcome of a request to a game."),
+]
+
+KEY_LENGTH: Final = range(8, 101)
+
+
+def game_uuid(id: str) -> UUID:
+    """Return the game that an id of the input stands for.
+
+    Raises:
+        InvalidInput: it is not the id of a game.
+    """
+    try:
+        return read_id(id, "game")[1]
+    except ValueError as error:
+        raise InvalidInput(str(error), "gameId") from None
+
+
+def _key(key: str | None) -> str | None:
+    if key is not None and (len(key) not in KEY_LENGTH or not key.isprintable()):
+        raise InvalidInput(
+            "An idempotency key has 8 to 100 printable characters; a random UUID is a good one.", "idempotencyKey"
+        )
+    return key
+
+
+async def open_game(info: Info, kind: str, command: Callable[[UUID], Command], key: str | None) -> CommandResult:
+    """Open a game of a kind for the caller, and answer."""
+    caller, world = info.context.must_have(Scope.PLAY), info.context.world
+    return await answer(
+        info, lambda: world.games.open(kind, command(caller.player), player=caller.player, key=_key(key))
+    )
+
+
+async def play(info: Info, input: PlayInput, command: Callable[[int], Command], expected: int | None) -> CommandResult:
+    """Hand the caller's command to a game, and answer."""
+    caller, games = info.context.must_have(Scope.PLAY), info.context.world.games
+    return await answer(
+        info,
+        lambda: games.handle(
+            game_uuid(input.game_id),
+            command,
+            player=caller.player,
+            expected_version=expected,
+            key=_key(input.idempotency_key),
+        ),
+    )
+
+
+async def answer(info: Info, work: Callable[[], Outcome]) -> CommandResult:
+    """Tell what became of a command."""
+    try:
+        outcome = await info.context.world.blocking(work)
+    except Refusable as error:
+        return refusal(error)
+    return CommandAccepted(
+        game=show(info, outcome.game),
+        events=[event(info, one) for one in outcome.events],
+        version=outcome.game.version,
+        hash=outcome.game.head,
+        repeated=outcome.repeated,
+    )
+
+
+@strawberry.input(description="Which game, and how to say it twice safely.")
+class PlayInput:
+    """What a command to a game carries, where the position does not matter."""
+
+    game_id: strawberry.ID = strawberry.field(description="The game's id.")
+    idempotency_key: str | None = strawberry.field(
+        default=None,
+        description="8 to 100 characters of your choice. The same key again returns the first outcome, so that a "
+        "request whose answer was lost can be sent again safely; with other content it is refused. A refusal spends "
+        "no key.",
+    )
+
+
+@strawberry.input(description="Which game, at which version, and how to say it twice safely.")
+class MoveInput(PlayInput):
+    """What a command carries that was decided upon by looking at the position."""
+
+    expected_version: int = strawberry.field(
+        description="The version of the game that you decided upon. If it has moved on, nothing happens."
+    )

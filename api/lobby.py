@@ -1,0 +1,132 @@
+"""The list of games."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Self
+from uuid import UUID
+
+import strawberry
+
+from api.context import Info
+from api.faults import BadUserInput
+from api.games import Game, GameKind, Seat, show
+from api.ids import read_cursor, read_id, write_cursor, write_id
+from api.nodes import PageInfo, page_size
+from api.players import player
+from projections.lobby import GameRow, Status
+
+__all__ = ["After", "First", "GameConnection", "GameFilter", "list_games"]
+
+First = Annotated[int, strawberry.argument(description="At most so many, 1..100.")]
+After = Annotated[str | None, strawberry.argument(description="Read on after this `endCursor` of a page.")]
+
+
+@strawberry.type(description="A game in the list, without its table. The list follows the games within moments.")
+class GameListing:
+    """One line of the list."""
+
+    row: strawberry.Private[GameRow]
+
+    @strawberry.field(description="The game's id.")
+    def id(self) -> strawberry.ID:
+        """Return the game's global id."""
+        return strawberry.ID(write_id("game", self.row.game))
+
+    @strawberry.field(description="Which rules are played.")
+    def kind(self) -> GameKind:
+        """Return the kind."""
+        return GameKind(self.row.kind)
+
+    @strawberry.field(description="How far the game has come.")
+    def status(self) -> Status:
+        """Return the status."""
+        return self.row.status
+
+    @strawberry.field(description="How it ended, as its kind names it; null while it is not over.")
+    def ending(self) -> str | None:
+        """Return the ending."""
+        return self.row.ending
+
+    @strawberry.field(description="Who sits at the table, seat 1 first.")
+    def seats(self) -> list[Seat]:
+        """Return the seats."""
+        return [Seat(number=seat, player=player(uuid)) for seat, uuid in enumerate(self.row.players, 1)]
+
+    @strawberry.field(description="How many events it has.")
+    def version(self) -> int:
+        """Return the version."""
+        return self.row.version
+
+    @strawberry.field(description="When it was opened.")
+    def opened_at(self) -> datetime:
+        """Return the time of the opening."""
+        return self.row.opened_at
+
+    @strawberry.field(description="When its last event happened.")
+    def changed_at(self) -> datetime:
+        """Return the time of the last event."""
+        return self.row.changed_at
+
+    @strawberry.field(description="The whole game, as you may see it.")
+    async def game(self, info: Info) -> Game:
+        """Load the game."""
+        world, game_id = info.context.world, self.row.game
+        return show(info, await world.blocking(lambda: world.games.game(game_id)))
+
+
+@strawberry.type(description="A game in a page of the list.")
+class GameEdge:
+    """An edge."""
+
+    cursor: str = strawberry.field(description="Give it as `after` to read on from here.")
+    node: GameListing = strawberry.field(description="The game.")
+
+
+@strawberry.type(description="A page of games, the newest first.")
+class GameConnection:
+    """A page of games."""
+
+    edges: list[GameEdge] = strawberry.field(description="The games with their cursors.")
+    page_info: PageInfo = strawberry.field(description="Where the page ends.")
+
+    @strawberry.field(description="The games.")
+    def nodes(self) -> list[GameListing]:
+        """Return the games without cursors."""
+        return [edge.node for edge in self.edges]
+
+    @classmethod
+    def of(cls, rows: list[GameRow], most: int) -> Self:
+        """Make a page of at most ``most`` rows; one more says that there is a next page."""
+        edges = [GameEdge(cursor=write_cursor(row.position), node=GameListing(row=row)) for row in rows[:most]]
+        end = edges[-1].cursor if edges else None
+        return cls(edges=edges, page_info=PageInfo(has_next_page=len(rows) > most, end_cursor=end))
+
+
+@strawberry.input(description="Which games to list; what is left out does not matter.")
+class GameFilter:
+    """Which games."""
+
+    kind: GameKind | None = strawberry.field(default=None, description="Games of this kind.")
+    status: Status | None = strawberry.field(default=None, description="Games that have come this far.")
+    player_id: strawberry.ID | None = strawberry.field(default=None, description="Games in which this player sits.")
+
+
+async def list_games(
+    info: Info, *, wanted: GameFilter | None, first: int, after: str | None, player: UUID | None = None
+) -> GameConnection:
+    """Return a page of the list."""
+    wanted, lobby, most = wanted or GameFilter(), info.context.world.lobby, page_size(first)
+    before, kind = read_cursor(after), wanted.kind.value if wanted.kind else None
+    status, seated = wanted.status, player or _player(wanted.player_id)
+    rows = await info.context.world.blocking(
+        lambda: lobby.games(kind=kind, status=status, player=seated, before=before, first=most + 1)
+    )
+    return GameConnection.of(rows, most)
+
+
+def _player(id: str | None) -> UUID | None:
+    try:
+        return read_id(id, "player")[1] if id is not None else None
+    except ValueError as error:
+        raise BadUserInput(f"playerId: {error}") from None

@@ -1,0 +1,199 @@
+"""The schema: what every game has, and each kind's own, merged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Annotated, Final
+
+import strawberry
+from strawberry.tools import merge_types
+
+from api import ticitaire
+from api.accounts import Scope
+from api.context import Info
+from api.facts import LIFECYCLE_TYPES, GameEvent
+from api.faults import BadUserInput, NotFound
+from api.games import Game, GameKind, Kind, event, show
+from api.ids import read_id
+from api.lobby import After, First, GameConnection, GameFilter, list_games
+from api.nodes import Node
+from api.players import Player, PlayersMutation, Token, player
+from domain.application import GameNotFound
+from domain.dealing import ALGORITHM
+from domain.game import Game as Record
+from domain.games import RULESETS
+
+__all__ = ["KINDS", "schema"]
+
+_KINDS: Final = (ticitaire.KIND,)
+KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
+
+
+@strawberry.type(description="The rules under which new games of a kind are opened.")
+class Ruleset:
+    """A kind and the number of its rulings."""
+
+    kind: GameKind = strawberry.field(description="The kind.")
+    number: int = strawberry.field(description="The numbered set of rulings, as in docs/rules.md.")
+
+
+@strawberry.type(description="What this server is.")
+class ServerInfo:
+    """The server."""
+
+    time: datetime = strawberry.field(description="The server's time.")
+    version: str = strawberry.field(description="The program's version.")
+    rulesets: list[Ruleset] = strawberry.field(description="What can be played, and under which rules.")
+    dealing: str = strawberry.field(description="The published algorithm by which decks are dealt.")
+
+
+@strawberry.type(description="You.")
+class Viewer:
+    """The caller."""
+
+    player: Player = strawberry.field(description="Your account.")
+    scopes: list[Scope] = strawberry.field(description="What your token is good for.")
+
+    @strawberry.field(description="Your valid tokens, the newest first.")
+    async def tokens(self, info: Info) -> list[Token]:
+        """Return the caller's tokens."""
+        caller, world = info.context.must_be_known(), info.context.world
+        issued = await world.blocking(lambda: world.accounts.tokens(caller.player))
+        return [Token.of(token, caller.token_id) for token in issued]
+
+    @strawberry.field(description="The games in which you sit, the newest first.")
+    async def games(
+        self,
+        info: Info,
+        filter: Annotated[GameFilter | None, strawberry.argument(description="Which of them.")] = None,
+        first: First = 20,
+        after: After = None,
+    ) -> GameConnection:
+        """List the caller's games."""
+        mine = info.context.must_be_known().player
+        return await list_games(info, wanted=filter, first=first, after=after, player=mine)
+
+
+GameId = Annotated[strawberry.ID, strawberry.argument(description="The game's id.")]
+
+
+@strawberry.type(description="What can be asked.")
+class Query:
+    """The queries."""
+
+    @strawberry.field(description="What this server is and plays.")
+    def server_info(self) -> ServerInfo:
+        """Describe the server."""
+        rulesets = [Ruleset(kind=GameKind(kind), number=number) for kind, number in RULESETS.items()]
+        time = datetime.now(UTC)
+        return ServerInfo(time=time, version=version("tic-server"), rulesets=rulesets, dealing=ALGORITHM)
+
+    @strawberry.field(description="You; null if you came without a token.")
+    def viewer(self, info: Info) -> Viewer | None:
+        """Return the caller."""
+        caller = info.context.caller
+        if caller is None:
+            return None
+        scopes = sorted(caller.scopes, key=lambda scope: scope.value)
+        return Viewer(player=player(caller.player), scopes=scopes)
+
+    @strawberry.field(description="Whatever has this id: a game or a player; null if nothing has.")
+    async def node(
+        self, info: Info, id: Annotated[strawberry.ID, strawberry.argument(description="The global id.")]
+    ) -> Node | None:
+        """Find a node."""
+        try:
+            kind, uuid = read_id(id)
+        except ValueError:
+            return None
+        if kind == "game":
+            return await _find_game(info, id)
+        known = await info.context.players.load(uuid) if kind == "player" else None
+        return player(uuid, known) if known else None
+
+    @strawberry.field(description="A game, as you may see it; null if there is none with this id.")
+    async def game(self, info: Info, id: GameId) -> Game | None:
+        """Find a game."""
+        return await _find_game(info, id)
+
+    @strawberry.field(description="The list of games, the newest first.")
+    async def games(
+        self,
+        info: Info,
+        filter: Annotated[GameFilter | None, strawberry.argument(description="Which games.")] = None,
+        first: First = 20,
+        after: After = None,
+    ) -> GameConnection:
+        """List games."""
+        return await list_games(info, wanted=filter, first=first, after=after)
+
+
+@strawberry.type(description="What can be followed as it happens.")
+class Subscription:
+    """The subscriptions."""
+
+    @strawberry.subscription(
+        description="The events of a game after a number: those of the past, then each as it happens, contiguous and "
+        "complete. Ends when the game's record is closed. If you are cut off, subscribe again with the last seq."
+    )
+    async def game_events(
+        self,
+        info: Info,
+        game_id: GameId,
+        after_seq: Annotated[int, strawberry.argument(description="The last number you have; 0 for all.")] = 0,
+    ) -> AsyncGenerator[GameEvent, None]:
+        """Follow a game's events."""
+        record = await _must_find(info, game_id)
+        if not 0 <= after_seq <= record.version:
+            raise BadUserInput(f"The game has {record.version} events: afterSeq is 0 to {record.version}.")
+        if record.table.revealed and after_seq == record.version:
+            return
+        async with aclosing(info.context.world.live.events(record.id, after_seq)) as events:
+            async for one in events:
+                yield event(info, one)
+
+    @strawberry.subscription(
+        description="The game as you may see it, now and after each change; if changes come faster than you read, you "
+        "get the newest. Ends when the game's record is closed."
+    )
+    async def game_changed(self, info: Info, game_id: GameId) -> AsyncGenerator[Game, None]:
+        """Follow a game's state."""
+        world = info.context.world
+        uuid, shown = (await _must_find(info, game_id)).id, 0
+        async with aclosing(world.live.changes(uuid)) as changes:
+            async for _ in changes:
+                record = await world.blocking(lambda: world.games.game(uuid))
+                if record.version > shown:
+                    shown = record.version
+                    yield show(info, record)
+                if record.table.revealed:
+                    return
+
+
+async def _find_game(info: Info, id: str) -> Game | None:
+    try:
+        return show(info, await _must_find(info, id))
+    except NotFound:
+        return None
+
+
+async def _must_find(info: Info, id: str) -> Record:
+    games = info.context.world.games
+    try:
+        uuid = read_id(id, "game")[1]
+        return await info.context.world.blocking(lambda: games.game(uuid))
+    except (ValueError, GameNotFound):
+        raise NotFound("There is no such game. Take the id from the field `id` of a game.") from None
+
+
+Mutation = merge_types("Mutation", (PlayersMutation, ticitaire.TicitaireMutation))
+
+schema: Final = strawberry.Schema(
+    query=Query,
+    mutation=Mutation,
+    subscription=Subscription,
+    types=[*LIFECYCLE_TYPES, *(type_ for kind in _KINDS for type_ in kind.types)],
+)

@@ -1,0 +1,131 @@
+"""What an operator can set, from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from api.embedded_postgres import default_folder, embedded_postgres
+from domain.vault import Keyring, SealError, ServerKey
+
+__all__ = ["LogFormat", "Settings", "SettingsError"]
+
+KEY_FILE: Final = "server.key"
+
+
+class SettingsError(Exception):
+    """The settings do not fit together; the message says what to set."""
+
+
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class Settings(BaseSettings):
+    """Read from environment variables: ``DATABASE_URL``, and the others with ``TIC_`` before their names."""
+
+    model_config = SettingsConfigDict(env_prefix="TIC_", use_attribute_docstrings=True)
+
+    database_url: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("DATABASE_URL", "TIC_DATABASE_URL", "database_url")
+    )
+    """A PostgreSQL server of your own; left out, the program runs an embedded one."""
+    host: str = "127.0.0.1"
+    """Where to listen."""
+    port: int = Field(default=8000, ge=0, le=65535)
+    """Where to listen; 0 takes any free port."""
+    folder: Path = Field(default_factory=default_folder)
+    """Where the embedded PostgreSQL keeps its files, and the server's key if none is given."""
+    server_key_file: Path | None = None
+    """The server's keys, one a line, the current one first; `tic key new` makes one."""
+    cors_origins: list[str] = ["*"]
+    """From which origins browsers may call, as a JSON list. No credentials are allowed in any case."""
+    graphiql: bool = True
+    """Serve the GraphiQL page to browsers."""
+    log_format: LogFormat = LogFormat.CONSOLE
+    """console or json."""
+    threads: int = Field(default=16, ge=1, le=256)
+    """How many commands and reads may wait for the database at the same time."""
+    follow: bool = True
+    """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Yield the URL of the database: the one that is set, or the embedded one, which runs meanwhile.
+
+        Raises:
+            EmbeddedPostgresError: the embedded one can't run.
+        """
+        if self.database_url is not None:
+            yield self.database_url.get_secret_value()
+            return
+        with embedded_postgres(self.folder) as url:
+            yield url
+
+    @property
+    def key_file(self) -> Path:
+        """Where the server's keys are.
+
+        Raises:
+            SettingsError: a database is given, and no key file.
+        """
+        if self.server_key_file is not None:
+            return self.server_key_file
+        if self.database_url is not None:
+            raise SettingsError(
+                "DATABASE_URL is set, so TIC_SERVER_KEY_FILE must name the file with the server's key. Make one once "
+                "with `tic key new > server.key`, and keep it: without it no game that is under way can go on."
+            )
+        return self.folder / KEY_FILE
+
+    def keyring(self) -> Keyring:
+        """Return the server's keys, made now if they are the embedded database's and were missing.
+
+        Raises:
+            SettingsError: there is no key, or the file can't be read.
+        """
+        path = self.key_file
+        try:
+            return Keyring.parse(path.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            if self.server_key_file is not None:
+                raise SettingsError(
+                    f"There is no key file {path}. Make one once with `tic key new > {path}`."
+                ) from None
+        except (OSError, UnicodeError, SealError) as error:
+            raise SettingsError(f"The key file {path} can't be used: {error}") from None
+        keyring = Keyring([ServerKey.generate()])
+        write_keys(path, keyring, replace=False)
+        return Keyring.parse(path.read_text(encoding="ascii"))
+
+
+def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> None:
+    """Write a key file that its owner alone can read, whole or not at all.
+
+    Without ``replace`` a file that is there stays as it is: the first of two processes wins.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(keyring.write())
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        if replace:
+            draft.replace(path)
+        else:
+            path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink(missing_ok=True)

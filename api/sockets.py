@@ -1,0 +1,303 @@
+"""Operations over a WebSocket, in the graphql-transport-ws protocol, and the register of all open streams.
+
+One socket carries many operations. Each gets a context and a request id of its own, so nothing an operation loads
+outlives it; the token given when the socket was initialised is presented anew for each.
+"""
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Protocol
+
+from graphql import ExecutionResult, GraphQLError
+from pydantic_core import from_json, to_json
+from starlette.requests import HTTPConnection
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from structlog.contextvars import bound_contextvars
+
+from api.documents import Limits, Operations, Parameters, Refused
+from api.faults import BadRequest, Fault, Forbidden, TooManyOperations, Unauthenticated, Unavailable, fault_of, told
+
+__all__ = ["PROTOCOL", "ContextOf", "OpenStreams", "Shared", "Socket", "bearer", "digest_of", "response"]
+
+PROTOCOL: Final = "graphql-transport-ws"
+
+ContextOf = Callable[[HTTPConnection, str | None, str], Awaitable[object]]
+"""Makes the context of one operation from the connection, the bearer token (None for nobody) and the request id.
+
+It may raise a `Fault`, which is then the answer.
+"""
+
+_TOKEN = re.compile(r"bearer +([A-Za-z0-9\-._~+/]{1,4096}=*)", re.IGNORECASE)
+
+
+def bearer(credentials: Sequence[str]) -> str | None:
+    """Take the token from the values of Authorization headers; None if there is no such header.
+
+    Raises `Unauthenticated` for more than one, for another scheme than Bearer and for what can't be a token.
+    """
+    if not credentials:
+        return None
+    match = _TOKEN.fullmatch(credentials[0]) if len(credentials) == 1 else None
+    if match is None:
+        raise Unauthenticated("Give one Authorization, of the form `Bearer <token>`, or none.")
+    return match[1]
+
+
+def digest_of(token: str | None) -> str | None:
+    """What a token is known by where it must not be kept: the SHA-256 of it, in hexadecimal."""
+    return None if token is None else sha256(token.encode()).hexdigest()
+
+
+def response(result: ExecutionResult, request_id: str, limits: Limits) -> dict[str, Any]:
+    """Put the result of an operation into the form of a GraphQL response."""
+    if result.errors:
+        return {"errors": told(result.errors, request_id, limit=limits.errors), "data": result.data}
+    return {"data": result.data}
+
+
+class Stream(Protocol):
+    """Something open that can be ended from outside."""
+
+    async def end(self, code: int, reason: str) -> None:
+        """End it now. `code` is a close code of WebSockets, `reason` a sentence for the client."""
+        ...
+
+
+class OpenStreams:
+    """The open sockets and event streams, by the digest of the token each was opened with."""
+
+    def __init__(self) -> None:
+        self._streams: defaultdict[str | None, set[Stream]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._streams.values()))
+
+    def digests(self) -> set[str]:
+        """Return the digests of the tokens that open streams came with."""
+        return {digest for digest in self._streams if digest is not None}
+
+    @contextmanager
+    def holding(self, digest: str | None, stream: Stream) -> Iterator[None]:
+        """Hold a stream for as long as the block runs.
+
+        Enter it before the token is checked: whoever revokes the token then either finds the stream here, or was early
+        enough for the check to find the token revoked.
+        """
+        self._streams[digest].add(stream)
+        try:
+            yield
+        finally:
+            self._streams[digest].discard(stream)
+            if not self._streams[digest]:
+                del self._streams[digest]
+
+    async def end(self, matches: Callable[[str | None], bool], code: int, reason: str) -> int:
+        """End every stream whose digest matches, side by side. Returns how many those were."""
+        ending = [stream for digest, streams in self._streams.items() if matches(digest) for stream in streams]
+        await asyncio.gather(*(stream.end(code, reason) for stream in ending))
+        return len(ending)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What one endpoint's transports have in common."""
+
+    operations: Operations
+    context: ContextOf
+    limits: Limits
+    streams: OpenStreams
+
+
+class Socket:
+    """One WebSocket, from its handshake to its end."""
+
+    def __init__(self, websocket: WebSocket, request_id: str, shared: Shared) -> None:
+        self._websocket = websocket
+        self._request_id = request_id
+        self._operations = shared.operations
+        self._context = shared.context
+        self._limits = shared.limits
+        self._streams = shared.streams
+        self._token: str | None = None
+        self._held = ExitStack()
+        self._is_initialised = False
+        self._is_acknowledged = False
+        self._is_ended = False
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._begun = 0
+
+    async def serve(self) -> None:
+        """Speak the protocol until either side closes the socket."""
+        if PROTOCOL not in self._websocket.scope["subprotocols"]:
+            await self._websocket.accept()  # a close code can only be read on an accepted socket
+            await self._websocket.close(4406, "Subprotocol not acceptable")
+            return
+        await self._websocket.accept(PROTOCOL, headers=[(b"x-request-id", self._request_id.encode())])
+        try:
+            async with asyncio.timeout(self._limits.init_seconds) as patience:
+                while not self._is_ended:
+                    await self._take(await self._websocket.receive())
+                    if self._is_acknowledged and not patience.expired():
+                        patience.reschedule(None)
+        except TimeoutError:
+            await self.end(4408, "Connection initialisation timeout")
+        except WebSocketDisconnect:
+            pass
+        finally:
+            self._held.close()
+            await self._stop_running()
+
+    async def end(self, code: int, reason: str) -> None:
+        """Stop every operation and close the socket. Once it is closed, does nothing."""
+        if self._is_ended:
+            return
+        self._is_ended = True
+        for task in self._others():
+            task.cancel()
+        # a peer that is gone, or reads nothing, can't be told; the server drops it when its pings find no answer
+        with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
+            async with asyncio.timeout(self._limits.write_seconds):
+                await self._websocket.close(code, reason.encode()[:123].decode(errors="ignore"))
+
+    async def _take(self, received: Mapping[str, Any]) -> None:
+        if received["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(received.get("code", 1005))
+        if self._is_ended:
+            return
+        text = received.get("text")
+        if text is None:
+            await self.end(4400, "Messages must be text")
+        elif len(text) > self._limits.body_bytes:
+            await self.end(1009, "Message too big")
+        else:
+            try:
+                message = from_json(text, allow_inf_nan=False)
+            except ValueError:
+                await self.end(4400, "Messages must be JSON")
+            else:
+                await self._obey(message)
+
+    async def _obey(self, message: object) -> None:
+        match message:
+            case {"type": "connection_init", **rest}:
+                await self._initialise(rest.get("payload"))
+            case {"type": "ping"}:
+                await self._send({"type": "pong"})
+            case {"type": "pong"}:
+                pass
+            case {"type": "subscribe", "id": str(id_), "payload": payload} if id_:
+                await self._subscribe(id_, payload)
+            case {"type": "complete", "id": str(id_)}:
+                if task := self._running.pop(id_, None):
+                    task.cancel()
+            case _:
+                await self.end(4400, "Invalid message")
+
+    async def _initialise(self, payload: object) -> None:
+        if self._is_initialised:
+            await self.end(4429, "Too many initialisation requests")
+            return
+        self._is_initialised = True
+        try:
+            self._token = bearer(self._credentials(payload))
+            self._held.enter_context(self._streams.holding(digest_of(self._token), self))
+            with bound_contextvars(request_id=self._request_id):
+                await self._context(self._websocket, self._token, self._request_id)
+        except Exception as error:  # noqa: BLE001 - whatever is raised about the caller is told as a fault
+            fault = fault_of(error, self._request_id)
+            await self.end(_close_code(fault), fault.message)
+            return
+        await self._send({"type": "connection_ack"})
+        self._is_acknowledged = True
+
+    def _credentials(self, payload: object) -> list[str]:
+        """Authorization as the payload gives it or else as the handshake does; browsers can't set headers there."""
+        if payload is not None and not isinstance(payload, dict):
+            raise BadRequest("The payload of connection_init must be an object.")
+        given = [value for key, value in (payload or {}).items() if key.lower() == "authorization"]
+        if not all(isinstance(value, str) for value in given):
+            raise Unauthenticated("Authorization must be a string.")
+        return given or self._websocket.headers.getlist("authorization")
+
+    async def _subscribe(self, id_: str, payload: object) -> None:
+        if not self._is_acknowledged:
+            await self.end(4401, "Unauthorized")
+        elif id_ in self._running:
+            await self.end(4409, f"Subscriber for {id_} already exists")
+        elif len(self._running) >= self._limits.socket_operations:
+            fault = TooManyOperations(f"A socket runs at most {self._limits.socket_operations} operations at a time.")
+            await self._send_errors(id_, [fault], self._request_id)
+        else:
+            try:
+                parameters = Parameters.read(payload)
+            except BadRequest as fault:
+                await self.end(4400, fault.message)
+                return
+            self._begun += 1
+            self._running[id_] = asyncio.create_task(self._run(id_, parameters, f"{self._request_id}.{self._begun}"))
+
+    async def _run(self, id_: str, parameters: Parameters, request_id: str) -> None:
+        with bound_contextvars(request_id=request_id), suppress(WebSocketDisconnect):
+            try:
+                operation = self._operations.find(parameters)
+                context = await self._context(self._websocket, self._token, request_id)
+                async with aclosing(self._operations.stream(operation, context, request_id)) as results:
+                    async for result in results:
+                        payload = response(result, request_id, self._limits)
+                        await self._send({"id": id_, "type": "next", "payload": payload})
+            except WebSocketDisconnect:
+                raise
+            except Refused as refused:
+                await self._send_errors(self._forget(id_), refused.errors, request_id)
+            except Exception as error:  # noqa: BLE001 - whatever is raised about the caller is told as a fault
+                await self._send_errors(self._forget(id_), [fault_of(error, request_id)], request_id)
+            else:
+                await self._send({"id": self._forget(id_), "type": "complete"})
+
+    def _forget(self, id_: str) -> str:
+        """Free the id before the last message about it goes out: on seeing that, the client may use it again."""
+        if self._running.get(id_) is asyncio.current_task():
+            del self._running[id_]
+        return id_
+
+    async def _send_errors(self, id_: str, errors: Iterable[GraphQLError], request_id: str) -> None:
+        payload = told(errors, request_id, limit=self._limits.errors)
+        await self._send({"id": id_, "type": "error", "payload": payload})
+
+    async def _send(self, message: Mapping[str, Any]) -> None:
+        """Send a message, or cut the reader off if it takes nothing for too long. On a closed socket, do nothing."""
+        if self._is_ended:
+            return
+        text = to_json(message, inf_nan_mode="null").decode()
+        try:
+            async with asyncio.timeout(self._limits.write_seconds):
+                await self._websocket.send({"type": "websocket.send", "text": text})
+        except TimeoutError:
+            await self.end(1013, "Slow reader")
+
+    def _others(self) -> list[asyncio.Task[None]]:
+        """The running operations, without the one that asks: an operation may end the socket that it runs on."""
+        return [task for task in self._running.values() if task is not asyncio.current_task()]
+
+    async def _stop_running(self) -> None:
+        tasks = self._others()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _close_code(fault: Fault) -> int:
+    match fault:
+        case Unauthenticated() | Forbidden():
+            return 4403
+        case BadRequest():
+            return 4400
+        case Unavailable():
+            return 1013
+        case _:
+            return 4500

@@ -1,0 +1,189 @@
+"""A fact in its envelope: the exact bytes that are stored and hashed, and the chain that joins them.
+
+The bytes are UTF-8 JSON with sorted keys, no spaces, no floats and integers within 2^53. Whoever verifies hashes
+the bytes as they are given and never serialises anything again. ``docs/events.md`` is the specification.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic_core import from_json
+
+from domain.decider import Command, Fact
+
+__all__ = [
+    "GENESIS",
+    "SERVER",
+    "Cause",
+    "Event",
+    "FactTypes",
+    "acting_player",
+    "chain",
+    "chain_hash",
+    "content_digest",
+    "key_digest",
+    "player_actor",
+    "read_event",
+]
+
+GENESIS: Final = "0" * 64
+"""``prev`` of a game's first event."""
+SERVER: Final = "server"
+"""The actor of what the server does by itself."""
+MAX_INTEGER: Final = 2**53
+
+FactTypes = Mapping[str, type[Fact]]
+"""Every fact by its topic."""
+
+
+def chain_hash(data: bytes) -> str:
+    """Return an event's hash, hex, from its bytes as stored."""
+    return hashlib.sha256(b"tic/event/v1\n" + data).hexdigest()
+
+
+def player_actor(player: UUID) -> str:
+    """Name a player as an actor: by the random id, which tells nothing else."""
+    return f"player:{player}"
+
+
+def acting_player(actor: str) -> UUID | None:
+    """Return the player whom an actor names; None for the server."""
+    who, _, player = actor.partition(":")
+    return UUID(player) if who == "player" else None
+
+
+def key_digest(player: UUID, key: str) -> str:
+    """Return what stands in the log for an idempotency key: SHA-256 of player and key, hex."""
+    return hashlib.sha256(f"tic/key/v1\n{player}\n{key}".encode()).hexdigest()
+
+
+def content_digest(command: Command) -> str:
+    """Return the digest of what a command asks for, hex: the same key must come with the same content."""
+    content = json.dumps(command.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(f"tic/command/v1\n{type(command).__name__}\n{content}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Who asked for what, and when: what the events of one command share."""
+
+    actor: str
+    at: datetime
+    """In UTC, by the database's clock; never before the event that precedes."""
+    key: str | None = None
+    """See ``key_digest``; None where the command came without an idempotency key."""
+    content: str | None = None
+    """See ``content_digest``; None where there is no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact in its envelope.
+
+    ``originator_id`` and ``originator_version`` are the eventsourcing library's names for the game and the
+    sequence number.
+    """
+
+    originator_id: UUID
+    originator_version: int
+    fact: Fact
+    cause: Cause
+    part: int
+    """1..parts: the facts of one command stand together."""
+    parts: int
+    prev: str
+    """The hash of the event before."""
+    data: bytes
+    """The bytes as stored."""
+    hash: str
+
+    @property
+    def game(self) -> UUID:
+        """The game's id."""
+        return self.originator_id
+
+    @property
+    def seq(self) -> int:
+        """The sequence number in the game, from 1."""
+        return self.originator_version
+
+
+def chain(game: UUID, version: int, head: str, facts: Sequence[Fact], cause: Cause) -> tuple[Event, ...]:
+    """Put the facts of one command into envelopes that follow the event ``head`` of a game at ``version``."""
+    events: list[Event] = []
+    for part, fact in enumerate(facts, 1):
+        seq = version + part
+        data = _write(
+            {
+                "actor": cause.actor,
+                "at": cause.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                "content": cause.content,
+                "fact": fact.model_dump(mode="json"),
+                "game": str(game),
+                "key": cause.key,
+                "of": len(facts),
+                "part": part,
+                "prev": head,
+                "seq": seq,
+                "type": fact.topic,
+                "v": fact.version,
+            }
+        )
+        event = Event(game, seq, fact, cause, part, len(facts), head, data, chain_hash(data))
+        events.append(event)
+        head = event.hash
+    return tuple(events)
+
+
+def read_event(data: bytes, types: FactTypes) -> Event:
+    """Read an event from its stored bytes.
+
+    Raises:
+        ValueError: the bytes are not an event that this program knows.
+    """
+    try:
+        fields: dict[str, Any] = from_json(data)
+        fact_type, stored = types[fields["type"]], fields["fact"]
+        if fields["v"] != fact_type.version:
+            stored = fact_type.upcast(stored, fields["v"])
+        return Event(
+            originator_id=_uuid(fields["game"]),
+            originator_version=fields["seq"],
+            fact=fact_type.model_validate(stored),
+            cause=Cause(fields["actor"], datetime.fromisoformat(fields["at"]), fields["key"], fields["content"]),
+            part=fields["part"],
+            parts=fields["of"],
+            prev=fields["prev"],
+            data=data,
+            hash=chain_hash(data),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"these bytes are not an event that this program knows: {error!r}") from error
+
+
+_uuid = lru_cache(maxsize=1024)(UUID)
+"""A game's events are read together, and all of them name the game."""
+
+
+def _write(fields: dict[str, Any]) -> bytes:
+    _must_be_portable(fields.values())
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _must_be_portable(values: Iterable[Any]) -> None:
+    """Refuse numbers that some JSON reader would not give back as they were written."""
+    for value in values:
+        if isinstance(value, float) or (isinstance(value, int) and abs(value) > MAX_INTEGER):
+            raise ValueError(f"{value!r} does not belong into an event: no floats, integers within 2^53")
+        if isinstance(value, Mapping):
+            _must_be_portable(value.values())
+        elif isinstance(value, (list, tuple)):
+            _must_be_portable(value)

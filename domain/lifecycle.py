@@ -1,0 +1,255 @@
+"""What every game has: it is opened, seated, dealt, left, finished, and its seeds are revealed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import ClassVar, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from domain.cards import Card
+from domain.dealing import ALGORITHM, Seeds, deal_order
+from domain.decider import Command, Fact, RuleViolation
+
+__all__ = [
+    "DeadlineExtended",
+    "Dealt",
+    "ExtendDeadline",
+    "GameFinished",
+    "GameOpened",
+    "Place",
+    "PlayerResigned",
+    "PlayerSeated",
+    "Resign",
+    "RunOutOfTime",
+    "SeedsRevealed",
+    "Table",
+    "Timed",
+    "TimedOut",
+    "evolve",
+    "extended",
+    "in_time",
+    "order_of",
+    "reveal",
+    "still_open",
+    "time_out",
+]
+
+
+class GameOpened(Fact):
+    """A game was opened. Each kind has its own, with its options."""
+
+    kind: ClassVar[str]
+
+    ruleset: int
+    """The numbered set of rulings that the game keeps for life."""
+    host: UUID
+    """The player who opened the game."""
+    deal: UUID
+    """The deal that the seeds belong to: the game's own id, unless several games share one deal."""
+    commitment: str
+    """s_0 of the deal, hex: what the server committed to before anyone sat down."""
+    dealing: str = ALGORITHM
+    """The published algorithm of the deal."""
+
+
+class PlayerSeated(Fact):
+    """A player took a seat."""
+
+    topic: ClassVar[str] = "game.PlayerSeated"
+
+    seat: int
+    player: UUID
+
+
+class Dealt(Fact):
+    """Cards were dealt. Each kind has its own, with the cards that everyone may see."""
+
+    number: int
+    """Which deal of the chain, from 1."""
+    entropies: tuple[str, ...]
+    """One for each player in the order of joining: lower-case hex, or "-" for none."""
+    beacon: str = ""
+    """The public random value named in advance; empty if none was."""
+
+
+class Timed(Fact):
+    """A fact that starts, or changes, the time in which something must be done (G2)."""
+
+    deadline: datetime | None = None
+    """UTC; None where the table sets no time."""
+
+
+class DeadlineExtended(Timed):
+    """The servers were down, and the time they took is given back (G2)."""
+
+    topic: ClassVar[str] = "game.DeadlineExtended"
+
+
+class TimedOut(Fact):
+    """A seat's time ran out, and the engine acted (G2)."""
+
+    topic: ClassVar[str] = "game.TimedOut"
+
+    seat: int
+    deadline: datetime
+
+
+class PlayerResigned(Fact):
+    """A player gave up (G1)."""
+
+    topic: ClassVar[str] = "game.PlayerResigned"
+
+    seat: int
+
+
+class Place(BaseModel):
+    """One seat's line in the result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    seat: int
+    place: int | None
+    """1 for the winner; equal results share the place. None where the game was not won and has no places."""
+
+
+class GameFinished(Fact):
+    """The game is over. Each kind has its own, with what its result records."""
+
+    ending: str
+    """How it ended, as the kind names it."""
+    places: tuple[Place, ...]
+
+
+class SeedsRevealed(Fact):
+    """The seeds that were used, which closes the record: from here on anyone can deal the game again."""
+
+    topic: ClassVar[str] = "game.SeedsRevealed"
+
+    seeds: tuple[str, ...]
+    """s_1, s_2, ... in hex, as many as there were deals."""
+
+
+class Resign(Command):
+    """Give up (G1)."""
+
+
+class RunOutOfTime(Command):
+    """The server's: a deadline has passed (G2)."""
+
+
+class ExtendDeadline(Command):
+    """The server's: give back time in which no server ran (G2)."""
+
+    seconds: int = Field(ge=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The part of a game's state that every kind has."""
+
+    version: int = 0
+    """How many facts it has seen."""
+    opened: GameOpened | None = None
+    players: tuple[UUID, ...] = ()
+    """Who sits where, seat 1 first."""
+    deals: int = 0
+    finished: GameFinished | None = None
+    revealed: SeedsRevealed | None = None
+    deadline: datetime | None = None
+    """When the time runs out that is running now."""
+    seeds: Seeds | None = field(default=None, repr=False)
+    """Known to the server, and after the game to everyone. Without them the hidden cards are unknown."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the game is finished."""
+        return self.finished is not None
+
+    def seat_of(self, player: UUID) -> int:
+        """Return the player's seat, or 0."""
+        return self.players.index(player) + 1 if player in self.players else 0
+
+
+T = TypeVar("T", bound=Table)
+
+
+def evolve(table: T, fact: Fact) -> T:
+    """Apply a fact that every game has; a kind's own evolve does its own facts and leaves the others to this."""
+    changes: dict[str, object] = {"version": table.version + 1}
+    if isinstance(fact, Timed):
+        changes["deadline"] = fact.deadline
+    match fact:
+        case GameOpened():
+            changes["opened"] = fact
+        case PlayerSeated():
+            changes["players"] = (*table.players, fact.player)
+        case Dealt():
+            changes["deals"] = fact.number
+        case GameFinished():
+            changes |= {"finished": fact, "deadline": None}
+        case SeedsRevealed():
+            changes |= {"revealed": fact, "seeds": table.seeds or _seeds_of(table, fact)}
+        case _:
+            pass
+    return replace(table, **changes)  # type: ignore[arg-type]
+
+
+def _seeds_of(table: Table, fact: SeedsRevealed) -> Seeds | None:
+    if table.opened is None:
+        return None
+    return Seeds.revealed(table.opened.deal, [bytes.fromhex(seed) for seed in fact.seeds])
+
+
+def reveal(table: Table) -> SeedsRevealed:
+    """Publish the seeds of the deals that were dealt.
+
+    Raises:
+        LookupError: the table was folded without seeds, so it can't decide.
+    """
+    if table.seeds is None:
+        raise LookupError("this table was folded without its seeds")
+    return SeedsRevealed(seeds=tuple(table.seeds.seed(d).hex() for d in range(1, table.deals + 1)))
+
+
+def order_of(table: Table, dealt: Dealt) -> tuple[Card, ...] | None:
+    """Return the deck order of a deal, or None where its seed is not known."""
+    if table.seeds is None or len(table.seeds) < dealt.number:
+        return None
+    return deal_order(table.seeds, number=dealt.number, entropies=dealt.entropies, beacon=dealt.beacon)
+
+
+def still_open(table: Table) -> None:
+    """Refuse any command to a game that is over (S9, G3)."""
+    if table.over:
+        raise RuleViolation("GAME_OVER", "S9", "This game is over: nothing more can be played in it.")
+
+
+def in_time(table: Table, at: datetime) -> None:
+    """Refuse a player's command after the deadline: the time-out itself may be a moment behind (G2)."""
+    if table.deadline is not None and at >= table.deadline:
+        raise RuleViolation("TIME_IS_UP", "G2", "The time of this game has run out.")
+
+
+def time_out(table: Table, at: datetime, seat: int) -> TimedOut:
+    """Return the fact that a seat's time has run out; never an early one (G2).
+
+    Raises:
+        RuleViolation: there is no deadline, or it has not passed.
+    """
+    if table.deadline is None or at < table.deadline:
+        raise RuleViolation("TIME_IS_LEFT", "G2", "The time has not run out.")
+    return TimedOut(seat=seat, deadline=table.deadline)
+
+
+def extended(table: Table, command: ExtendDeadline) -> DeadlineExtended:
+    """Return the fact that a deadline is later by some seconds (G2).
+
+    Raises:
+        RuleViolation: there is no deadline.
+    """
+    if table.deadline is None:
+        raise RuleViolation("NO_DEADLINE", "G2", "This game has no deadline.")
+    return DeadlineExtended(deadline=table.deadline + timedelta(seconds=command.seconds))

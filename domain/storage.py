@@ -1,0 +1,227 @@
+"""The event store: the eventsourcing library on PostgreSQL, with our own bytes.
+
+The library's insert takes a lock on the table until its commit, so events become visible in the order of their
+positions in the log, and a follower that reads on from the last position it has seen misses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, cast
+from uuid import UUID
+
+import psycopg
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import InterfaceError, JSONTranscoder, Mapper, OperationalError, StoredEvent
+from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
+from psycopg import Cursor
+from psycopg.rows import DictRow, dict_row
+from psycopg.sql import SQL, Composed, Identifier
+from psycopg_pool import PoolTimeout
+
+from domain.events import Event, FactTypes, read_event
+from domain.games import FACT_TYPES
+
+__all__ = [
+    "CHANNEL",
+    "EVENTS_TABLE",
+    "Datastore",
+    "EventMapper",
+    "EventRecorder",
+    "Logged",
+    "log_after",
+    "log_end",
+    "open_recorder",
+]
+
+EVENTS_TABLE: Final = "game_events"
+CHANNEL: Final = EVENTS_TABLE
+"""PostgreSQL's notification channel: something was appended. A hint; the log itself is the truth."""
+
+LOG_VIEW: Final = """
+CREATE OR REPLACE VIEW game_log AS
+SELECT notification_id AS position,
+       originator_id AS game,
+       originator_version AS seq,
+       topic AS type,
+       convert_from(state, 'UTF8')::json AS event,
+       encode(sha256('tic/event/v1\n'::bytea || state), 'hex') AS hash
+  FROM game_events
+"""
+
+
+class Datastore(PostgresDatastore):
+    """The library's datastore, opened by a PostgreSQL URL with all that such a URL can say.
+
+    A connection that can't be had within ``patience`` seconds raises the library's OperationalError.
+    """
+
+    def __init__(self, url: str, *, connections: int = 16, patience: float = 2.0) -> None:
+        super().__init__(dbname="", host="", port="", user="", password="")
+        self.pool = ConnectionPool(
+            url,
+            connection_class=psycopg.Connection[DictRow],
+            kwargs={"row_factory": dict_row, "connect_timeout": max(2, round(patience)), "application_name": "tic"},
+            min_size=1,
+            max_size=connections,
+            open=False,
+            configure=self.after_connect_func(),
+            timeout=patience,
+            max_idle=60.0,
+            reconnect_timeout=0.5,
+        )
+
+    def read(self, query: Composed, parameters: Sequence[object]) -> list[DictRow]:
+        """Return the rows of a query, tried twice: after a failover every idle connection is a dead one.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        try:
+            with self.get_connection() as conn:
+                return conn.execute(query, parameters, prepare=True).fetchall()
+        except (OperationalError, InterfaceError) as error:
+            if isinstance(error.__cause__, PoolTimeout):
+                raise
+            self.pool.check()
+        with self.get_connection() as conn:
+            return conn.execute(query, parameters, prepare=True).fetchall()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold a lock that keeps other servers from making tables at the same time.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        with self.transaction(commit=True) as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('tic schema'))")
+            yield
+
+
+class EventMapper(Mapper[UUID]):
+    """Between events and stored events: the bytes that were hashed are the bytes that are stored."""
+
+    def __init__(self, types: FactTypes = FACT_TYPES) -> None:
+        super().__init__(JSONTranscoder())
+        self.types = types
+
+    def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> StoredEvent:
+        """Return an event's stored form."""
+        event = cast("Event", domain_event)
+        return StoredEvent(event.game, event.seq, event.fact.topic, event.data)
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Event:
+        """Read an event.
+
+        Raises:
+            ValueError: the bytes are not an event that this program knows.
+        """
+        return read_event(stored_event.state, self.types)
+
+
+class EventRecorder(PostgresApplicationRecorder):
+    """The library's recorder with one attempt an insert: whoever calls it looks up what became of a lost one."""
+
+    def __init__(self, datastore: Datastore, *, events_table_name: str) -> None:
+        super().__init__(datastore, events_table_name=events_table_name)
+        self._datastore: Final = datastore
+        # The library's function for inserting leaves the lock out, and a follower then misses events.
+        del self.sql_create_statements[self.create_insert_function_statement_index]
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
+        """Append events in one transaction; return their positions in the log.
+
+        Raises:
+            IntegrityError: one of the versions is taken already; nothing was appended.
+            OperationalError: the database is away; the events may or may not have been appended.
+        """
+        with (
+            self.datastore.get_connection() as conn,
+            conn.pipeline() as pipeline,
+            conn.transaction(),
+            conn.cursor() as cursor,
+        ):
+            self._insert_stored_events(cursor, stored_events, **kwargs)
+            pipeline.sync()
+            return self._fetch_ids_after_insert_events(cursor, stored_events, **kwargs) or ()
+
+    def drop_dead_connections(self) -> None:
+        """Replace the idle connections that a failover has left dead."""
+        self._datastore.pool.check()
+
+    def newer(self, game: UUID, version: int) -> tuple[list[StoredEvent], datetime]:
+        """Return a game's events after a version and the database's time, in one round trip.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        rows = self._datastore.read(_NEWER, (game, version))
+        now: datetime = rows[0]["now"]
+        return [_stored(game, row) for row in rows if row["seq"] is not None], now
+
+    def span(self, game: UUID, *, after: int, first: int) -> list[StoredEvent]:
+        """Return at most ``first`` events of a game after a sequence number.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        return [_stored(game, row) for row in self._datastore.read(_SPAN, (game, after, first))]
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An event and its position in the log of all games."""
+
+    position: int
+    event: Event
+
+
+def log_after(cursor: Cursor[DictRow], position: int, *, limit: int, types: FactTypes = FACT_TYPES) -> list[Logged]:
+    """Return at most ``limit`` events of all games after a position in the log, in its order."""
+    rows = cursor.execute(_LOG, (position, limit), prepare=True).fetchall()
+    return [Logged(row["position"], read_event(bytes(row["state"]), types)) for row in rows]
+
+
+def log_end(cursor: Cursor[DictRow]) -> int:
+    """Return the position of the newest event; 0 where there is none."""
+    row = cursor.execute(_LOG_END).fetchone()
+    return int(row["position"]) if row else 0
+
+
+def _stored(game: UUID, row: DictRow) -> StoredEvent:
+    return StoredEvent(game, row["seq"], row["topic"], bytes(row["state"]))
+
+
+_TABLE: Final = Identifier(EVENTS_TABLE)
+_NEWER: Final = SQL(
+    "SELECT clock.now, e.originator_version AS seq, e.topic, e.state"
+    " FROM (SELECT clock_timestamp() AS now) AS clock"
+    " LEFT JOIN {} AS e ON e.originator_id = %s AND e.originator_version > %s"
+    " ORDER BY e.originator_version"
+).format(_TABLE)
+_SPAN: Final = SQL(
+    "SELECT originator_version AS seq, topic, state FROM {}"
+    " WHERE originator_id = %s AND originator_version > %s ORDER BY originator_version LIMIT %s"
+).format(_TABLE)
+_LOG: Final = SQL(
+    "SELECT notification_id AS position, state FROM {} WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
+).format(_TABLE)
+_LOG_END: Final = SQL("SELECT coalesce(max(notification_id), 0) AS position FROM {}").format(_TABLE)
+
+
+def open_recorder(datastore: Datastore) -> EventRecorder:
+    """Return the recorder of game events, its table and the SQL view ``game_log`` made if they were missing.
+
+    Raises:
+        OperationalError: the database is away.
+    """
+    with datastore.alone():
+        recorder = EventRecorder(datastore, events_table_name=EVENTS_TABLE)
+        recorder.create_table()
+        with datastore.transaction(commit=True) as cursor:
+            cursor.execute(LOG_VIEW)
+    return recorder

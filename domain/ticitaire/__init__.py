@@ -1,0 +1,1 @@
+"""Ticitaire: the solitaire of the TIC deck."""

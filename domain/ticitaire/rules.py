@@ -1,0 +1,303 @@
+"""The rules of Ticitaire: commands, what they lead to, and how the table evolves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from pydantic import Field
+
+from domain import lifecycle
+from domain.dealing import NO_ENTROPY, Seeds, deal_order
+from domain.decider import Command, Decider, Fact, RuleViolation
+from domain.lifecycle import (
+    DeadlineExtended,
+    ExtendDeadline,
+    Place,
+    PlayerResigned,
+    PlayerSeated,
+    Resign,
+    RunOutOfTime,
+    SeedsRevealed,
+    TimedOut,
+    extended,
+    in_time,
+    still_open,
+    time_out,
+)
+from domain.ticitaire import facts as f
+from domain.ticitaire.facts import Ending, Spot
+from domain.ticitaire.moves import legal_routes, must_be_legal
+from domain.ticitaire.table import DEALT, Layout, TicitaireTable
+from domain.ticitaire.views import TicitaireView, view
+
+__all__ = ["TICITAIRE", "MoveCards", "OpenTicitaire", "RecycleWaste", "TakeBack", "TurnStock", "decide", "evolve"]
+
+KIND: Final = "ticitaire"
+RULESET: Final = 1
+
+
+class OpenTicitaire(Command):
+    """Open a game: one player, dealt at once (G3)."""
+
+    player: UUID
+    options: f.Options = f.Options()
+
+
+class MoveCards(Command):
+    """Move the run, or the card in reach, from one place to another (S2 to S6)."""
+
+    source: Spot
+    target: Spot
+
+
+class TurnStock(Command):
+    """Turn the stock's next card to the waste (S8)."""
+
+
+class RecycleWaste(Command):
+    """Turn the waste over to be the stock again (S8)."""
+
+
+class TakeBack(Command):
+    """Return to the position before the last moves (S11)."""
+
+    moves: int = Field(default=1, ge=1)
+
+
+def empty(seeds: Seeds | None) -> TicitaireTable:
+    """Return the table before the first fact."""
+    return TicitaireTable(seeds=seeds)
+
+
+# What a command leads to
+
+
+def decide(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
+    """Return the facts of a command that is given at a time, in UTC.
+
+    Raises:
+        RuleViolation: a rule refuses it.
+        LookupError: it needs a hidden card, and the table was folded without its seeds.
+    """
+    if isinstance(command, OpenTicitaire):
+        return _open(command, table, at)
+    still_open(table)
+    match command:
+        case RunOutOfTime():
+            return _finish(table, time_out(table, at, seat=1), ending=Ending.GIVEN_UP)  # G2
+        case ExtendDeadline():
+            return (extended(table, command),)
+        case _:
+            in_time(table, at)
+            return _decide_for_player(command, table)
+
+
+def _decide_for_player(command: Command, table: TicitaireTable) -> tuple[Fact, ...]:
+    match command:
+        case MoveCards():
+            return _with_the_win(table, *_move(command, table))
+        case TurnStock():
+            return (_turn(table),)
+        case RecycleWaste():
+            return (_recycle(table),)
+        case TakeBack():
+            return (_take_back(command, table),)
+        case Resign():
+            return _finish(table, PlayerResigned(seat=command.seat), ending=Ending.GIVEN_UP)
+        case _:
+            raise TypeError(f"{type(command).__name__} is not a command of {KIND}")
+
+
+def _open(command: OpenTicitaire, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
+    if table.seeds is None:
+        raise LookupError("a game is opened with its seeds")
+    opened = f.TicitaireOpened(
+        ruleset=RULESET,
+        host=command.player,
+        deal=table.seeds.deal,
+        commitment=table.seeds.commitment.hex(),
+        options=command.options,
+    )
+    seated = PlayerSeated(seat=1, player=command.player)
+    entropies = (NO_ENTROPY,)
+    order = deal_order(table.seeds, number=1, entropies=entropies)
+    exposed = tuple(order[column.run[0]] for column in DEALT.columns)  # Ticitaire S1
+    limit = command.options.time_limit
+    deadline = at + timedelta(seconds=limit) if limit is not None else None
+    return opened, seated, f.TableauDealt(number=1, entropies=entropies, exposed=exposed, deadline=deadline)
+
+
+def _move(command: MoveCards, table: TicitaireTable) -> tuple[Fact, ...]:
+    source, target = command.source, command.target
+    must_be_legal(table.layout, table.card, source, target, strict_duo=table.options.strict_duo)
+    cards = tuple(map(table.card, table.layout.taken(source, target)))
+    moved = f.CardsMoved(source=source, target=target, cards=cards)
+    uncovered = table.layout.moved(source, target).to_turn_up(source)
+    if uncovered is None:
+        return (moved,)
+    return moved, f.CardTurnedUp(column=source, card=table.card(uncovered))  # Ticitaire S7
+
+
+def _turn(table: TicitaireTable) -> Fact:
+    if not table.layout.stock:  # Ticitaire S8
+        hint = "Recycle the waste." if table.layout.waste else "Every card of it is in play."
+        raise RuleViolation("STOCK_EMPTY", "S8", f"The stock is empty. {hint}")
+    return f.StockTurned(card=table.card(table.layout.stock[0]))
+
+
+def _recycle(table: TicitaireTable) -> Fact:
+    if table.layout.stock:  # Ticitaire S8
+        raise RuleViolation("STOCK_NOT_EMPTY", "S8", "The waste is turned over only when the stock is empty.")
+    if not table.layout.waste:
+        raise RuleViolation("WASTE_EMPTY", "S8", "There is no waste to turn over.")
+    return f.WasteRecycled(cards=len(table.layout.waste))
+
+
+def _take_back(command: TakeBack, table: TicitaireTable) -> Fact:
+    if not table.options.take_back:  # Ticitaire S11
+        raise RuleViolation("TAKE_BACK_OFF", "S11", "This table was opened without taking back.")
+    if command.moves > len(table.earlier):
+        had = len(table.earlier)
+        raise RuleViolation("NOTHING_TO_TAKE_BACK", "S11", f"There are {had} moves to take back, not {command.moves}.")
+    to_version, _ = table.earlier[-command.moves]
+    return f.MovesTakenBack(moves=command.moves, to_version=to_version)
+
+
+def _with_the_win(table: TicitaireTable, *facts: Fact) -> tuple[Fact, ...]:
+    after = table
+    for fact in facts:
+        after = evolve(after, fact)
+    return _finish(table, *facts, ending=Ending.WON) if after.layout.won else facts  # Ticitaire S9
+
+
+def _finish(table: TicitaireTable, *facts: Fact, ending: Ending) -> tuple[Fact, ...]:
+    after = table
+    for fact in facts:
+        after = evolve(after, fact)
+    finished = f.TicitaireFinished(
+        ending=ending,
+        places=(Place(seat=1, place=1 if ending is Ending.WON else None),),
+        buried=after.layout.buried,
+        unplayed=after.layout.unplayed,
+        moves=after.moves,
+        turns=after.turns,
+        recycles=after.recycles,
+        take_backs=after.take_backs,
+    )
+    return *facts, finished, lifecycle.reveal(after)
+
+
+# How the table evolves
+
+
+def evolve(table: TicitaireTable, fact: Fact) -> TicitaireTable:
+    """Return the table after a fact; never refuses."""
+    version, layout = table.version + 1, table.layout
+    match fact:
+        case f.CardsMoved():
+            layout, earlier = layout.moved(fact.source, fact.target), _and_earlier(table)
+            return replace(table, version=version, layout=layout, moves=table.moves + 1, earlier=earlier)
+        case f.CardTurnedUp():
+            seen = table.saw(layout.column(fact.column).buried[-1], fact.card)
+            return replace(table, version=version, layout=layout.turned_up(fact.column), seen=seen)
+        case f.StockTurned():
+            seen, earlier = table.saw(layout.stock[0], fact.card), _and_earlier(table)
+            layout, turns = layout.stock_turned(), table.turns + 1
+            return replace(table, version=version, layout=layout, seen=seen, turns=turns, earlier=earlier)
+        case f.WasteRecycled():
+            layout, earlier = layout.recycled(), _and_earlier(table)
+            return replace(table, version=version, layout=layout, recycles=table.recycles + 1, earlier=earlier)
+        case f.MovesTakenBack():
+            _, layout = table.earlier[-fact.moves]
+            earlier, take_backs = table.earlier[: -fact.moves], table.take_backs + 1
+            return replace(table, version=version, layout=layout, earlier=earlier, take_backs=take_backs)
+        case f.TableauDealt():
+            return _dealt(lifecycle.evolve(table, fact), fact)
+        case SeedsRevealed():
+            return _revealed(lifecycle.evolve(table, fact))
+        case _:
+            return lifecycle.evolve(table, fact)
+
+
+def _dealt(table: TicitaireTable, fact: f.TableauDealt) -> TicitaireTable:
+    seen = list(table.seen)
+    for column, card in zip(DEALT.columns, fact.exposed, strict=True):
+        seen[column.run[0]] = card
+    return replace(table, layout=DEALT, seen=tuple(seen), deck=lifecycle.order_of(table, fact), dealt=fact)
+
+
+def _revealed(table: TicitaireTable) -> TicitaireTable:
+    """Every card is known from here on, also to whoever folded without seeds."""
+    deck = lifecycle.order_of(table, table.dealt) if table.dealt else None
+    return replace(table, deck=deck, seen=deck or table.seen)
+
+
+def _and_earlier(table: TicitaireTable) -> tuple[tuple[int, Layout], ...]:
+    """The positions to return to, with the present one; a table that never takes back keeps none."""
+    return (*table.earlier, (table.version, table.layout)) if table.options.take_back else ()
+
+
+# Back from facts to the command, and what is open
+
+
+def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
+    """Return the command that these facts answered at a table.
+
+    Raises:
+        ValueError: no command of this game leads to such facts.
+    """
+    match facts[0]:
+        case f.TicitaireOpened() as fact:
+            return OpenTicitaire(player=fact.host, options=fact.options)
+        case f.CardsMoved() as fact:
+            return MoveCards(seat=1, source=fact.source, target=fact.target)
+        case f.StockTurned():
+            return TurnStock(seat=1)
+        case f.WasteRecycled():
+            return RecycleWaste(seat=1)
+        case f.MovesTakenBack() as fact:
+            return TakeBack(seat=1, moves=fact.moves)
+        case PlayerResigned() as fact:
+            return Resign(seat=fact.seat)
+        case TimedOut():
+            return RunOutOfTime()
+        case DeadlineExtended() as fact if fact.deadline and table.deadline:
+            return ExtendDeadline(seconds=round((fact.deadline - table.deadline).total_seconds()))
+        case fact:
+            raise ValueError(f"no command of {KIND} starts with {fact.topic}")
+
+
+def legal_commands(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
+    """Return exactly the commands that ``decide`` accepts from a seat; taking back is listed for one move."""
+    if seat != 1 or table.over or table.dealt is None:
+        return ()
+    commands: list[Command] = [
+        MoveCards(seat=1, source=source, target=target)
+        for source, target in legal_routes(table.layout, table.card, strict_duo=table.options.strict_duo)
+    ]
+    if table.layout.stock:
+        commands.append(TurnStock(seat=1))
+    elif table.layout.waste:
+        commands.append(RecycleWaste(seat=1))
+    if table.earlier:
+        commands.append(TakeBack(seat=1))
+    return *commands, Resign(seat=1)
+
+
+TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
+    kind=KIND,
+    ruleset=RULESET,
+    deals=1,
+    facts=f.FACTS,
+    empty=empty,
+    decide=decide,
+    evolve=evolve,
+    view=view,
+    command_of=command_of,
+    legal_commands=legal_commands,
+)
+"""Ticitaire under ruleset 1."""

@@ -1,0 +1,168 @@
+"""The immutable state of a game of Ticitaire.
+
+Cards lie in piles as *deck positions*, 0..124 in the order of dealing. Which card a position holds is a second
+question with two answers: ``seen`` is what the log has told everyone, ``deck`` is the whole order, known only to
+whoever has the seeds. A view is built from ``seen``, so it can't tell what the log has not told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from domain.cards import DECK, Card
+from domain.lifecycle import Table
+from domain.ticitaire.facts import COLUMNS, Options, Spot, TableauDealt, TicitaireOpened
+
+__all__ = ["DEALT", "Column", "Layout", "TicitaireTable"]
+
+NOTHING_SEEN: Final[tuple[Card | None, ...]] = (None,) * len(DECK)
+_AT: Final = {spot: at for at, spot in enumerate(COLUMNS)}
+
+
+class Column(NamedTuple):
+    """One of the seven columns: its face-down cards and the run over them."""
+
+    buried: tuple[int, ...] = ()
+    """Face-down, the last is turned up first."""
+    run: tuple[int, ...] = ()
+    """Face-up, the top first (nearest the face-down cards), the exposed card last (S2)."""
+
+
+class Layout(NamedTuple):
+    """Where every card lies, as deck positions."""
+
+    columns: tuple[Column, ...] = (Column(),) * 7
+    low: tuple[int, ...] = ()
+    """The low sequence pile, its top last; ``high`` likewise."""
+    high: tuple[int, ...] = ()
+    stock: tuple[int, ...] = ()
+    """The next card first."""
+    waste: tuple[int, ...] = ()
+    """The playable card last."""
+
+    def column(self, spot: Spot) -> Column:
+        """Return the column at a spot of ``COLUMNS``."""
+        return self.columns[_AT[spot]]
+
+    def pile(self, spot: Spot) -> tuple[int, ...]:
+        """Return the face-up cards at a spot, the one in reach last."""
+        match spot:
+            case Spot.LOW:
+                return self.low
+            case Spot.HIGH:
+                return self.high
+            case Spot.WASTE:
+                return self.waste
+            case _:
+                return self.column(spot).run
+
+    def with_pile(self, spot: Spot, cards: tuple[int, ...]) -> Layout:
+        """Put other face-up cards at a spot."""
+        match spot:
+            case Spot.LOW:
+                return self._replace(low=cards)
+            case Spot.HIGH:
+                return self._replace(high=cards)
+            case Spot.WASTE:
+                return self._replace(waste=cards)
+            case _:
+                return self._with_column(spot, Column(self.column(spot).buried, cards))
+
+    def _with_column(self, spot: Spot, column: Column) -> Layout:
+        at = _AT[spot]
+        return self._replace(columns=(*self.columns[:at], column, *self.columns[at + 1 :]))
+
+    def taken(self, source: Spot, target: Spot) -> tuple[int, ...]:
+        """Return what a move takes along: the whole run between columns (S2), else the card in reach (S3, S5)."""
+        pile = self.pile(source)
+        return pile if source in _AT and target in _AT else pile[-1:]
+
+    def moved(self, source: Spot, target: Spot) -> Layout:
+        """Return the layout after a move, before a card is turned up."""
+        cards, left = self.taken(source, target), self.pile(source)
+        rest = left[: len(left) - len(cards)]
+        return self.with_pile(source, rest).with_pile(target, self.pile(target) + cards)
+
+    def to_turn_up(self, spot: Spot) -> int | None:
+        """Return the face-down card that lies open there now, because no run covers it (S7)."""
+        if spot not in _AT:
+            return None
+        column = self.column(spot)
+        return column.buried[-1] if column.buried and not column.run else None
+
+    def turned_up(self, spot: Spot) -> Layout:
+        """Turn the column's last face-down card up (S7)."""
+        column = self.column(spot)
+        return self._with_column(spot, Column(column.buried[:-1], column.buried[-1:]))
+
+    def stock_turned(self) -> Layout:
+        """Move the stock's next card to the waste (S8)."""
+        return self._replace(stock=self.stock[1:], waste=(*self.waste, self.stock[0]))
+
+    def recycled(self) -> Layout:
+        """Turn the waste over: its first card is the stock's next (S8)."""
+        return self._replace(stock=self.waste, waste=())
+
+    @property
+    def buried(self) -> int:
+        """How many cards are face-down in the columns."""
+        return sum(len(column.buried) for column in self.columns)
+
+    @property
+    def unplayed(self) -> int:
+        """How many cards are in stock and waste."""
+        return len(self.stock) + len(self.waste)
+
+    @property
+    def won(self) -> bool:
+        """No card is face-down, and stock and waste are empty (S9)."""
+        return not self.buried and not self.unplayed
+
+
+NOTHING_DEALT: Final = Layout()
+DEALT: Final = Layout(
+    columns=tuple(Column(tuple(range(7 * c, 7 * c + 7)), (49 + c,)) for c in range(7)),
+    stock=tuple(range(56, 125)),
+)
+"""The layout after the deal (S1): seven to each column in turn, then one face-up on each; the rest is the stock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicitaireTable(Table):
+    """The state of one game."""
+
+    layout: Layout = NOTHING_DEALT
+    seen: tuple[Card | None, ...] = NOTHING_SEEN
+    """By deck position: the card, once the log has told it."""
+    deck: tuple[Card, ...] | None = field(default=None, repr=False)
+    """The whole order, for whoever has the seeds."""
+    dealt: TableauDealt | None = None
+    earlier: tuple[tuple[int, Layout], ...] = ()
+    """The positions that can be returned to, oldest first, each with its version; kept if the table allows it."""
+    moves: int = 0
+    turns: int = 0
+    recycles: int = 0
+    take_backs: int = 0
+
+    @property
+    def options(self) -> Options:
+        """The table's options."""
+        return self.opened.options if isinstance(self.opened, TicitaireOpened) else Options()
+
+    def card(self, position: int) -> Card:
+        """Return a face-up card, or any card to whoever has the seeds.
+
+        Raises:
+            LookupError: the card is hidden and this table was folded without its seeds.
+        """
+        card = self.seen[position]
+        if card is None:
+            if self.deck is None:
+                raise LookupError("a hidden card of a table that was folded without its seeds")
+            return self.deck[position]
+        return card
+
+    def saw(self, position: int, card: Card) -> tuple[Card | None, ...]:
+        """Return ``seen`` with one more card."""
+        return (*self.seen[:position], card, *self.seen[position + 1 :])

@@ -1,0 +1,221 @@
+"""The sealed seeds: apart from the events, encrypted by the server's key, for nobody but the server.
+
+A seed is drawn and committed before the event that opens its game. If that event then fails, the orphan is
+harmless, and the same opening command finds the same seed again.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable
+from typing import Final
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from domain.dealing import SEED_BYTES, Seeds
+from domain.storage import Datastore
+
+__all__ = ["Keyring", "SealError", "ServerKey", "Vault"]
+
+KEY_BYTES: Final = 32
+NONCE_BYTES: Final = 12
+
+TABLE: Final = """
+CREATE TABLE IF NOT EXISTS sealed_seeds (
+    deal uuid PRIMARY KEY,
+    deals smallint NOT NULL,
+    key_id text NOT NULL,
+    sealed bytea NOT NULL,
+    drawn_at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
+
+
+class SealError(Exception):
+    """A sealed seed can't be opened with the keys at hand, or a key can't be read."""
+
+
+class ServerKey:
+    """A secret key of the server, 256 bits. Its id tells which it is; its repr shows no more."""
+
+    __slots__ = ("_cipher", "_secret", "id")
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != KEY_BYTES:
+            raise SealError(f"a server key has {KEY_BYTES} bytes, written in base64")
+        self._secret: Final = secret
+        self._cipher: Final = AESGCM(secret)
+        self.id: Final = hashlib.sha256(b"tic/server-key/v1\n" + secret).hexdigest()[:16]
+
+    @classmethod
+    def generate(cls) -> ServerKey:
+        """Make a new key."""
+        return cls(secrets.token_bytes(KEY_BYTES))
+
+    @classmethod
+    def parse(cls, line: str) -> ServerKey:
+        """Read a key as ``write`` gives it.
+
+        Raises:
+            SealError: it is not a key; the message does not repeat it.
+        """
+        try:
+            return cls(base64.b64decode(line.strip(), validate=True))
+        except binascii.Error:
+            raise SealError(f"a server key has {KEY_BYTES} bytes, written in base64") from None
+
+    def write(self) -> str:
+        """Return the secret in base64, for a key file and nothing else."""
+        return base64.b64encode(self._secret).decode("ascii")
+
+    def seal(self, secret: bytes, context: bytes) -> bytes:
+        """Encrypt with AES-256-GCM; ``context`` is authenticated along."""
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, secret, context)
+
+    def unseal(self, sealed: bytes, context: bytes) -> bytes:
+        """Decrypt what ``seal`` gave.
+
+        Raises:
+            SealError: it was altered, or sealed by another key or for another context.
+        """
+        try:
+            return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], context)
+        except InvalidTag:
+            raise SealError(f"a seal of key {self.id} is broken") from None
+
+    def __repr__(self) -> str:
+        return f"<ServerKey {self.id}>"
+
+
+class Keyring:
+    """The server's keys: the first seals, all of them open."""
+
+    def __init__(self, keys: Iterable[ServerKey]) -> None:
+        self.keys: Final = tuple(keys)
+        if not self.keys:
+            raise SealError("there is no server key: make one with `tic key new`")
+        self._by_id: Final = {key.id: key for key in self.keys}
+
+    @classmethod
+    def parse(cls, text: str) -> Keyring:
+        """Read a key file: a key a line, the current one first; empty lines and lines with ``#`` are passed over.
+
+        Raises:
+            SealError: there is no key, or a line is none.
+        """
+        lines = (line.strip() for line in text.splitlines())
+        return cls(ServerKey.parse(line) for line in lines if line and not line.startswith("#"))
+
+    def write(self) -> str:
+        """Return the text of a key file."""
+        return "".join(f"{key.write()}\n" for key in self.keys)
+
+    def rotated(self) -> Keyring:
+        """Return a keyring in which a new key seals."""
+        return Keyring((ServerKey.generate(), *self.keys))
+
+    @property
+    def current(self) -> ServerKey:
+        """The key that seals."""
+        return self.keys[0]
+
+    def key(self, key_id: str) -> ServerKey:
+        """Return the key with that id.
+
+        Raises:
+            SealError: the server was not given it.
+        """
+        try:
+            return self._by_id[key_id]
+        except KeyError:
+            had = ", ".join(self._by_id)
+            raise SealError(
+                f"a seed is sealed by key {key_id}; this server has {had}. Add the key to its file"
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"<Keyring {', '.join(self._by_id)}>"
+
+
+class Vault:
+    """The table of sealed seeds."""
+
+    def __init__(self, datastore: Datastore, keyring: Keyring) -> None:
+        self._datastore: Final = datastore
+        self.keyring: Final = keyring
+
+    def create_table(self) -> None:
+        """Make the table if it is missing. Raises OperationalError where the database is away."""
+        with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
+            cursor.execute(TABLE)
+            cursor.execute("REVOKE ALL ON sealed_seeds FROM PUBLIC")
+
+    def draw(self, deal: UUID, deals: int) -> Seeds:
+        """Return the seeds of a deal, drawn now if it has none, and on disk before this returns.
+
+        Raises:
+            SealError: it has seeds that can't be opened.
+            OperationalError: the database is away.
+        """
+        key = self.keyring.current
+        sealed = key.seal(secrets.token_bytes(SEED_BYTES), _context(deal, deals, key.id))
+        with self._datastore.transaction(commit=True) as cursor:
+            cursor.execute(
+                "INSERT INTO sealed_seeds (deal, deals, key_id, sealed) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (deal, deals, key.id, sealed),
+            )
+        return self.open(deal)
+
+    def open(self, deal: UUID) -> Seeds:
+        """Return the seeds of a deal.
+
+        Raises:
+            SealError: there are none, or they can't be opened.
+            OperationalError: the database is away.
+        """
+        with self._datastore.get_connection() as conn:
+            row = conn.execute("SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s", (deal,)).fetchone()
+        if row is None:
+            raise SealError(f"there is no sealed seed of deal {deal}")
+        context = _context(deal, row["deals"], row["key_id"])
+        last = self.keyring.key(row["key_id"]).unseal(row["sealed"], context)
+        return Seeds.backwards(deal, last=last, deals=row["deals"])
+
+    def to_reseal(self) -> int:
+        """Count the seeds that another key than the current one seals."""
+        with self._datastore.get_connection() as conn:
+            query = "SELECT count(*) AS n FROM sealed_seeds WHERE key_id <> %s"
+            row = conn.execute(query, (self.keyring.current.id,)).fetchone()
+        return int(row["n"]) if row else 0
+
+    def reseal(self, progress: Callable[[int], None], *, batch: int = 500) -> None:
+        """Seal every seed by the current key; ``progress`` is told how many more are done.
+
+        Raises:
+            SealError: a seed can't be opened; what was done before it stays.
+        """
+        key = self.keyring.current
+        while True:
+            with self._datastore.transaction(commit=True) as cursor:
+                query = "SELECT deal, deals, key_id, sealed FROM sealed_seeds WHERE key_id <> %s LIMIT %s FOR UPDATE"
+                rows = cursor.execute(query, (key.id, batch)).fetchall()
+                for row in rows:
+                    deal, deals = row["deal"], row["deals"]
+                    old = self.keyring.key(row["key_id"])
+                    secret = old.unseal(row["sealed"], _context(deal, deals, old.id))
+                    sealed = key.seal(secret, _context(deal, deals, key.id))
+                    update = "UPDATE sealed_seeds SET key_id = %s, sealed = %s WHERE deal = %s"
+                    cursor.execute(update, (key.id, sealed, deal))
+            if not rows:
+                return
+            progress(len(rows))
+
+
+def _context(deal: UUID, deals: int, key_id: str) -> bytes:
+    return f"tic/sealed-seed/v1\n{deal}\n{deals}\n{key_id}\n".encode("ascii")

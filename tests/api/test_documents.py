@@ -1,0 +1,255 @@
+"""Documents: remembered, weighed in linear time, refused with every error they have."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import strawberry
+from graphql import get_introspection_query, parse
+from strawberry.extensions import SchemaExtension
+
+from api.documents import Documents, Limits, Operations, Parameters, Refused, weigh
+from api.faults import BadRequest, Fault
+from tests.audit.toy import Query, schema
+
+SCHEMA = schema._schema
+LIMITS = Limits()
+
+
+def refusal(text: str, limits: Limits = LIMITS) -> list[Fault]:
+    with pytest.raises(Refused) as refused:
+        Documents(SCHEMA, limits).prepare(text)
+    return [error for error in refused.value.errors if isinstance(error, Fault)]
+
+
+def exceeded(text: str, limits: Limits = LIMITS) -> str | None:
+    fault = weigh(SCHEMA, parse(text), limits)
+    return None if fault is None else str((fault.extensions or {})["limit"])
+
+
+def doubling(generations: int, spread: str = "...f{0} ...f{0}") -> str:
+    """A document that is short and would expand to 2^generations fields."""
+    fragments = [f"fragment f{n} on Thing {{ {spread.format(n + 1)} }}" for n in range(generations)]
+    return f"{{ thing {{ ...f0 }} }} {' '.join(fragments)} fragment f{generations} on Thing {{ name }}"
+
+
+def test_a_document_is_prepared_once() -> None:
+    documents = Documents(SCHEMA, LIMITS)
+    assert documents.prepare("{ hello }") is documents.prepare("{ hello }")
+
+
+def test_a_syntax_error_is_told_every_time() -> None:
+    documents = Documents(SCHEMA, LIMITS)
+    codes = []
+    for _ in range(2):
+        with pytest.raises(Refused) as refused:
+            documents.prepare("{ hello")
+        codes += [(error.extensions or {})["code"] for error in refused.value.errors]
+    assert codes == ["GRAPHQL_PARSE_FAILED"] * 2
+
+
+def test_every_validation_error_is_told_where_it_is() -> None:
+    faults = refusal("{ hello nothing nowhere }")
+    assert [fault.code for fault in faults] == ["GRAPHQL_VALIDATION_FAILED"] * 2
+    assert [fault.locations[0].column for fault in faults if fault.locations] == [9, 17]
+
+
+def test_a_refused_document_pushes_nothing_out() -> None:
+    documents = Documents(SCHEMA, Limits(cached_documents=1))
+    kept = documents.prepare("{ hello }")
+    with pytest.raises(Refused):
+        documents.prepare("{ nothing }")
+    assert documents.prepare("{ hello }") is kept
+
+
+def test_the_document_used_least_recently_is_forgotten_first() -> None:
+    documents = Documents(SCHEMA, Limits(cached_documents=2))
+    first, second = documents.prepare("{ a: hello }"), documents.prepare("{ b: hello }")
+    documents.prepare("{ a: hello }")
+    documents.prepare("{ c: hello }")
+    assert documents.prepare("{ a: hello }") is first
+    assert documents.prepare("{ b: hello }") is not second
+
+
+def test_the_cache_is_bounded_in_characters() -> None:
+    documents = Documents(SCHEMA, Limits(cached_characters=40))
+    for name in "abcdefgh":
+        documents.prepare(f"{{ {name}: hello }}")  # 12 characters each
+    assert len(documents) == 3
+
+
+def test_a_document_larger_than_the_cache_is_not_kept() -> None:
+    documents = Documents(SCHEMA, Limits(cached_characters=5))
+    documents.prepare("{ hello }")
+    assert len(documents) == 0
+
+
+def test_threads_share_the_cache() -> None:
+    documents = Documents(SCHEMA, Limits(cached_documents=8))
+    texts = [f"{{ a{n % 16}: hello }}" for n in range(200)]
+    with ThreadPoolExecutor(4) as pool:
+        prepared = list(pool.map(documents.prepare, texts))
+    assert [str(p.document.loc and p.document.loc.source.body) for p in prepared] == texts
+    assert len(documents) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        pytest.param("{ thing {" + " inner {" * 12 + " name }" + " }" * 13, "depth", id="fourteen levels"),
+        pytest.param("{ thing { " + "name " * 600 + "} }", "fields", id="six hundred fields"),
+        pytest.param("{ " + " ".join(f"a{n}: hello" for n in range(31)) + " }", "aliases", id="31 aliases"),
+        pytest.param("mutation { " + 'say(word: "x") ' * 11 + "}", "mutations", id="eleven mutations"),
+        pytest.param(
+            "{ thing { parts { parts { parts { name } } } } }", "cost", id="a list in a list in a list: 8,000 fields"
+        ),
+        pytest.param(
+            "{ thing { things(first: 2000) { edges { node { name } } } } }", "cost", id="a page of 2,000 objects"
+        ),
+        pytest.param(
+            "query q($n: Int!) { thing { things(first: $n) { edges { node { things(first: $n) { edges { node { name }"
+            " } } } } } } }",
+            "cost",
+            id="pages in pages whose size is left to a variable",
+        ),
+        pytest.param(doubling(10), "fields", id="2^10 fields through fragments"),
+        pytest.param(doubling(12, "inner {{ ...f{0} }}"), "depth", id="fourteen levels through fragments"),
+        pytest.param(
+            "{ thing { ... on Thing { ... { " + "name " * 600 + "} } } }",
+            "fields",
+            id="six hundred in inline fragments",
+        ),
+        pytest.param("{ thing " + "{ ... " * 70 + "{ name }" + " }" * 71, "depth", id="inline fragments, 70 deep"),
+        pytest.param(
+            "{ hello } fragment unused on Thing { " + "name " * 600 + "}", "fields", id="too much in an unused fragment"
+        ),
+        pytest.param(
+            "mutation { ...f ...f ...f } fragment f on Mutation { " + 'say(word: "x") ' * 4 + "}",
+            "mutations",
+            id="twelve mutations through a fragment",
+        ),
+    ],
+)
+def test_a_document_that_asks_for_too_much_is_refused(text: str, limit: str) -> None:
+    assert exceeded(text) == limit
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{ thing {" + " inner {" * 10 + " name }" + " }" * 11, id="twelve levels"),
+        pytest.param("{ " + " ".join(f"a{n}: hello" for n in range(30)) + " }", id="thirty aliases"),
+        pytest.param("mutation { " + 'say(word: "x") ' * 10 + "}", id="ten mutations"),
+        pytest.param("{ " + "hello " * 11 + "}", id="eleven fields at the root of a query"),
+        pytest.param(
+            "query q($n: Int!) { thing { things(first: $n) { edges { node { name parts { name } } } } } }",
+            id="one page of a size left to a variable, each with a list",
+        ),
+        pytest.param("{ thing { things(first: 1) { edges { node { things { edges { node { name }}}}}}}}", id="pages"),
+        pytest.param(get_introspection_query(input_value_deprecation=True), id="introspection as GraphiQL does it"),
+    ],
+)
+def test_a_document_within_the_limits_is_prepared(text: str) -> None:
+    Documents(SCHEMA, LIMITS).prepare(text)
+
+
+def test_the_size_of_a_page_given_in_the_document_counts() -> None:
+    page = "{{ thing {{ things(first: {}) {{ edges {{ node {{ name }} }} }} }} }}"
+    limits = Limits(cost=100)
+    assert exceeded(page.format(30), limits) is None
+    assert exceeded(page.format(40), limits) == "cost"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(doubling(60), id="each fragment spreads the next twice, 60 deep"),
+        pytest.param(doubling(20, "inner {{ ...f{0} }} inner {{ ...f{0} }}"), id="each fragment nests the next twice"),
+        pytest.param(
+            doubling(20, "a: inner {{ ...f{0} }} b: inner {{ ...f{0} }}"), id="each nests the next under two aliases"
+        ),
+        pytest.param(
+            "{ thing { ...a } } fragment a on Thing { ...b ...b } fragment b on Thing { ...a ...a }", id="cycle"
+        ),
+        pytest.param("{ " * 190 + "a" + " }" * 190, id="braces, 190 deep"),
+        pytest.param("{ thing { " + " ".join(f"...f{n}" for n in range(900)) + " } }", id="900 unknown fragments"),
+        pytest.param("{ " + " ".join(f"no{n}" for n in range(1900)) + " }", id="1,900 unknown fields"),
+        pytest.param("#" * 200_000 + "\n{ hello }", id="a comment of 200,000 characters"),
+        pytest.param("{ hello(name: " + "[" * 190 + "]" * 190 + ") }", id="lists in lists"),
+    ],
+)
+def test_a_document_made_to_hurt_is_refused_at_once(text: str) -> None:
+    before = time.process_time()
+    assert refusal(text)
+    assert time.process_time() - before < 0.5, "an honest one takes some milliseconds"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("type Thing { name: String }", id="a definition of a type"),
+        pytest.param("fragment f on Thing { name }", id="a fragment alone"),
+        pytest.param(
+            "{ __schema { types { " + "fields { type { " * 4 + "name" + " } }" * 4 + " } } }",
+            id="introspection in circles",
+        ),
+    ],
+)
+def test_a_document_that_is_no_use_is_invalid(text: str) -> None:
+    assert {fault.code for fault in refusal(text)} == {"GRAPHQL_VALIDATION_FAILED"}
+
+
+def test_at_most_so_many_validation_errors_are_looked_for() -> None:
+    assert len(refusal("{ " + " ".join(f"no{n}" for n in range(100)) + " }", Limits(errors=7))) == 7
+
+
+def test_a_one_of_input_with_a_variable_in_a_leading_fragment_is_refused() -> None:
+    @strawberry.input(one_of=True)
+    class Choice:
+        this: strawberry.Maybe[int]
+        that: strawberry.Maybe[int]
+
+    @strawberry.type
+    class Chooser:
+        @strawberry.field
+        async def choose(self, choice: Choice) -> int:
+            return 1
+
+    documents = Documents(strawberry.Schema(Chooser)._schema, LIMITS)
+    with pytest.raises(Refused):
+        documents.prepare("fragment f on Chooser { choose(choice: { this: $n }) } query q($n: Int!) { ...f }")
+
+
+@pytest.mark.parametrize(
+    ("sent", "complaint"),
+    [
+        ([], "must be a JSON object"),
+        ({}, "`query`"),
+        ({"query": ""}, "`query`"),
+        ({"query": 1}, "`query`"),
+        ({"query": "{a}", "variables": []}, "`variables`"),
+        ({"query": "{a}", "operationName": 1}, "`operationName`"),
+        ({"query": "{a}", "extensions": "x"}, "`extensions`"),
+    ],
+)
+def test_parameters_of_the_wrong_type_are_refused(sent: object, complaint: str) -> None:
+    with pytest.raises(BadRequest, match=complaint):
+        Parameters.read(sent)
+
+
+def test_the_operation_is_found_by_its_name() -> None:
+    operations = Operations(schema, LIMITS)
+    found = operations.find(Parameters('query a { hello } mutation b { say(word: "x") }', None, "b"))
+    assert found.kind.value == "mutation"
+
+
+@pytest.mark.parametrize("name", [None, "c"])
+def test_an_operation_that_is_not_named_well_is_refused(name: str | None) -> None:
+    operations = Operations(schema, LIMITS)
+    with pytest.raises(BadRequest, match="operationName"):
+        operations.find(Parameters("query a { hello } query b { hello }", None, name))
+
+
+def test_a_schema_whose_extensions_would_be_ignored_is_refused() -> None:
+    with pytest.raises(ValueError, match="extensions"):
+        Operations(strawberry.Schema(Query, extensions=[SchemaExtension]), LIMITS)

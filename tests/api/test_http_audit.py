@@ -1,0 +1,47 @@
+"""The public audit suite of GraphQL over HTTP, run by node against a real server."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.audit.toy import served, toy_endpoint
+
+AUDIT = Path(__file__).parents[1] / "audit"
+INSTALLED = Path(__file__).parents[2] / ".tmp" / "graphql-http-audit"
+
+
+@pytest.fixture(scope="module")
+def suite() -> Path:
+    """The folder where the suite is installed, at the versions of the lock file; once, then kept."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("the audit suite of GraphQL over HTTP needs node and npm")
+    lock = (AUDIT / "package-lock.json").read_bytes()
+    mark = INSTALLED / "node_modules" / "installed-lock.json"
+    if not mark.exists() or mark.read_bytes() != lock:
+        INSTALLED.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(AUDIT / name, INSTALLED)
+        command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+        installing = subprocess.run(command, cwd=INSTALLED, capture_output=True, text=True, timeout=120, check=False)
+        if installing.returncode != 0:
+            pytest.skip(f"npm can't install the audit suite: {installing.stderr.strip()[-200:]}")
+        mark.write_bytes(lock)
+    return INSTALLED
+
+
+def test_all_61_audits_of_graphql_over_http_are_passed(suite: Path) -> None:
+    with served(toy_endpoint()) as (port, _):
+        audit = subprocess.run(
+            ["node", str(AUDIT / "run.mjs"), f"http://127.0.0.1:{port}/graphql"],
+            cwd=suite,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    results = json.loads(audit.stdout)
+    assert [result for result in results if result["status"] != "ok"] == []
+    assert len(results) == 61

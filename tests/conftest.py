@@ -1,0 +1,118 @@
+"""A real PostgreSQL for every test that needs one: each gets a database of its own, cloned from a template."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL, Identifier
+from starlette.applications import Starlette
+
+from api.accounts import Accounts
+from api.app import create_app
+from api.embedded_postgres import embedded_postgres
+from api.settings import Settings
+from domain.application import Games
+from domain.storage import Datastore, EventRecorder, open_recorder
+from domain.vault import Keyring, ServerKey, Vault
+from projections.lobby import Lobby
+from projections.runner import Follower
+from tests.client import Client
+
+ROOT = Path(__file__).parent.parent
+KEYRING = Keyring([ServerKey(b"a key for the tests, 32 bytes ..")])
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server: DATABASE_URL, or an embedded one that all workers share."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        yield given
+        return
+    with embedded_postgres(ROOT / ".tmp" / "postgres") as url:
+        yield url
+
+
+def url_of(server: str, database: str) -> str:
+    return make_conninfo(server, dbname=database)
+
+
+def _drop(admin: psycopg.Connection, database: str) -> None:
+    admin.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(database)))
+
+
+@pytest.fixture(scope="session")
+def admin(postgres: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def template(admin: psycopg.Connection, postgres: str) -> Iterator[str]:
+    """The name of a database with all tables and no rows."""
+    name = f"tic_template_{uuid4().hex}"
+    admin.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+    datastore = Datastore(url_of(postgres, name), connections=4)
+    open_recorder(datastore)
+    Vault(datastore, KEYRING).create_table()
+    Accounts(datastore).create_tables()
+    Follower(datastore, Lobby()).create_tables()
+    datastore.close()
+    yield name
+    _drop(admin, name)
+
+
+@pytest.fixture
+def database_url(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[str]:
+    """The URL of a database of this test's own."""
+    name = f"tic_test_{uuid4().hex}"
+    admin.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template)))
+    yield url_of(postgres, name)
+    _drop(admin, name)
+
+
+@pytest.fixture
+def datastore(database_url: str) -> Iterator[Datastore]:
+    datastore = Datastore(database_url, connections=8)
+    yield datastore
+    datastore.close()
+
+
+@pytest.fixture
+def recorder(datastore: Datastore) -> EventRecorder:
+    return open_recorder(datastore)
+
+
+@pytest.fixture
+def vault(datastore: Datastore) -> Vault:
+    return Vault(datastore, KEYRING)
+
+
+@pytest.fixture
+def games(recorder: EventRecorder, vault: Vault) -> Games:
+    return Games(recorder, vault)
+
+
+@pytest.fixture
+async def app(database_url: str) -> AsyncIterator[Starlette]:
+    """The server, started, on a database of its own."""
+    app = create_app(Settings(), database_url, KEYRING)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(app.router.lifespan_context(app))
+        yield app
+
+
+@pytest.fixture
+async def client(app: Starlette) -> AsyncIterator[Client]:
+    """A client without a token, over HTTP in memory."""
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://tic.test") as http:
+        yield Client(http)
