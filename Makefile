@@ -33,6 +33,18 @@ types: $(STAMP) ## mypy, strict
 contracts: $(STAMP) ## import-linter: imports go one way
 	$(BIN)/lint-imports
 
+generate: $(STAMP) ## write schema.graphql and docs/events.schema.json anew
+	$(BIN)/tic schema --output schema.graphql
+	$(BIN)/tic events --output docs/events.schema.json
+
+schema: $(STAMP) ## compare schema.graphql and docs/events.schema.json with the program
+	@$(BIN)/tic schema | diff -u schema.graphql - || { echo "schema.graphql is stale: make generate" >&2; exit 1; }
+	@$(BIN)/tic events | diff -u docs/events.schema.json - || { echo "docs/events.schema.json is stale: make generate" >&2; exit 1; }
+	@echo "schema.graphql and docs/events.schema.json are what the program says"
+
+bench: $(STAMP) ## run the benchmarks (minutes; print ratios)
+	$(BIN)/python -m benchmarks
+
 lock: ## compile requirements.lock anew (needs uv; writes no addresses)
 	uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-annotate --quiet --output-file requirements.lock

@@ -18,17 +18,19 @@ from starlette.routing import Route, WebSocketRoute
 
 from api.accounts import Accounts
 from api.context import Context, World
-from api.documents import Limits
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unavailable
+from api.limits import Limits
 from api.live import Live, stopped
-from api.schema import KINDS, schema
+from api.schema import KINDS, LIMITS, schema
 from api.settings import Settings
+from api.timekeeper import Timekeeper
 from domain.application import Games
 from domain.events import Event
 from domain.storage import Datastore, open_recorder
 from domain.vault import Keyring, Vault
-from projections.lobby import Lobby, LobbyQueries
+from projections.lobby import LobbyQueries
+from projections.models import PROJECTIONS
 from projections.runner import Follower
 
 __all__ = ["GRAPHQL_PATH", "create_app"]
@@ -59,32 +61,37 @@ class _House:
         datastore = Datastore(self.url, connections=threads + 4)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
-            world, follower = await asyncio.to_thread(self._build, datastore)
+            world, following, timekeeper = await asyncio.to_thread(self._build, datastore)
             stack.callback(world.close)
             listening = asyncio.create_task(world.live.run())
             stack.push_async_callback(stopped, listening)
             if self.settings.follow:
-                stack.push_async_callback(_started(follower))
+                for follower in following:
+                    stack.push_async_callback(_started(follower.run))
+            stack.push_async_callback(_started(timekeeper.run))
             self.world = world
             try:
                 yield
             finally:
                 self.world = None
 
-    def _build(self, datastore: Datastore) -> tuple[World, Follower]:
+    def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper]:
         recorder = open_recorder(datastore)
         vault = Vault(datastore, self.keyring)
         vault.create_table()
         accounts = Accounts(datastore)
         accounts.create_tables()
-        follower = Follower(datastore, Lobby())
-        follower.create_tables()
+        following = [Follower(datastore, projection) for projection in PROJECTIONS.values()]
+        for follower in following:
+            follower.create_tables()
         games = Games(recorder, vault)
+        timekeeper = Timekeeper(datastore, games)
+        timekeeper.create_tables()
         live = Live(self.url, self._past, on_tokens=self._drop_revoked)
         lobby = LobbyQueries(datastore)
         threads = self.settings.threads
         world = World(games=games, accounts=accounts, lobby=lobby, live=live, kinds=KINDS, threads=threads)
-        return world, follower
+        return world, following, timekeeper
 
     async def _past(self, game: UUID, after: int, first: int) -> tuple[Event, ...]:
         if self.world is None:
@@ -103,10 +110,10 @@ class _House:
             await self.endpoint.disconnect(lambda digest: digest in digests and digest not in valid)
 
 
-def _started(follower: Follower) -> Callable[[], Awaitable[None]]:
-    """Start following in a thread of its own; return what stops it."""
+def _started(run: Callable[[threading.Event], None]) -> Callable[[], Awaitable[None]]:
+    """Run something in a thread of its own; return what stops it."""
     stop = threading.Event()
-    thread = threading.Thread(target=follower.run, args=(stop,), name="follower", daemon=True)
+    thread = threading.Thread(target=run, args=(stop,), daemon=True)
     thread.start()
 
     async def end() -> None:
@@ -124,9 +131,9 @@ async def _to_graphql(_: Request) -> Response:
     return RedirectResponse(GRAPHQL_PATH)
 
 
-def create_app(settings: Settings, url: str, keyring: Keyring, limits: Limits | None = None) -> Starlette:
+def create_app(settings: Settings, url: str, keyring: Keyring, limits: Limits = LIMITS) -> Starlette:
     """Return the ASGI application on the database at ``url``. It touches nothing before it starts."""
-    house = _House(settings, url, keyring, limits or Limits())
+    house = _House(settings, url, keyring, limits)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -16,7 +16,6 @@ from uuid import UUID
 
 import typer
 import uvicorn
-from eventsourcing.persistence import PersistenceError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -25,12 +24,13 @@ from api.app import GRAPHQL_PATH, create_app
 from api.embedded_postgres import EmbeddedPostgresError
 from api.ids import read_id
 from api.logs import configure_logs, uvicorn_log_config
+from api.schema import LIMITS
 from api.schema import schema as graphql_schema
 from api.settings import Settings, SettingsError, write_keys
 from domain.catalogue import catalogue
-from domain.storage import Datastore, open_recorder
+from domain.storage import Datastore, PersistenceError, open_recorder
 from domain.vault import Keyring, SealError, ServerKey, Vault
-from projections.lobby import Lobby
+from projections.models import PROJECTIONS
 from projections.runner import Follower
 
 __all__ = ["app", "main"]
@@ -44,8 +44,6 @@ app.add_typer(key_app, name="key")
 app.add_typer(token_app, name="token")
 app.add_typer(player_app, name="player")
 app.add_typer(project_app, name="project")
-
-PROJECTIONS = {projection.name: projection for projection in (Lobby(),)}
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -102,7 +100,7 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=5,
             ws="websockets-sansio",
-            ws_max_size=256 * 1024,
+            ws_max_size=LIMITS.body_bytes,
         )
         server = _Server(config)
         server.run()

@@ -8,20 +8,15 @@ that lock; the guard that gets it runs the server, all others use the same conni
 lock's descriptor, so the kernel lets go of it only when the last process of that server is gone, however it ended, and
 the next guard takes over. No process id is ever trusted to tell whether an earlier server still runs.
 
-PostgreSQL refuses to be root and must not outlive its parent. Both are arranged by a tiny launcher, which is this very
-file run as a program: code between fork and exec (`preexec_fn`) can deadlock in a program that has threads. For its
-sake nothing outside the standard library is imported at the top.
+Under which account the server runs, and how it dies with us, is the matter of `postgres_launcher`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import importlib.util
 import os
-import pwd
-import re
 import shutil
 import signal
 import stat
@@ -29,11 +24,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Final, Literal, NamedTuple, NoReturn
+from typing import IO, Final
 from urllib.parse import quote
+
+import psycopg
+
+from api.postgres_launcher import Account, EmbeddedPostgresError, choose_account, run_as, start_as
 
 __all__ = ["EmbeddedPostgresError", "default_folder", "embedded_postgres", "find_binaries"]
 
@@ -68,30 +67,9 @@ DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 _NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
-_ENVIRONMENT: Final = {
-    "PATH": os.defpath,
-    "LC_ALL": "C",
-    "TZ": "UTC",
-}  # ours may hold secrets: the child gets none of it
 _LOG_LIMIT: Final = 10 * 1024 * 1024  # bytes
 _SOCKET_PATH_LIMIT: Final = 103  # bytes; macOS has the shortest sun_path, Linux allows four more
 _SHARED_TEMPORARY: Final = Path("/tmp")  # noqa: S108 - TMPDIR may differ between two processes that must meet
-
-# How the server learns that its parent died: Linux sends a signal, elsewhere the launcher stays and watches a pipe.
-_Watch = Literal["signal", "pipe"]
-_WATCH: _Watch = "signal" if sys.platform == "linux" else "pipe"
-
-
-class EmbeddedPostgresError(Exception):
-    """The embedded PostgreSQL cannot be run; the message says why and, where there is a way on, which."""
-
-
-class Account(NamedTuple):
-    """Whom the server runs as. Within a user namespace the ids are those seen inside of it."""
-
-    how: Literal["stay", "namespace", "switch"]
-    uid: int
-    gid: int
 
 
 # --- What the outside sees ------------------------------------------------------------------------------------------
@@ -233,8 +211,6 @@ class _Guard(threading.Thread):
 
     def _answers(self) -> bool:
         """Whether the database lets us in. A server that is still starting is not asked: that fills its log."""
-        import psycopg  # noqa: PLC0415 - the launcher runs this file without it
-
         if not _says_ready(self._data, self._socket) or not _is_private(self._socket, self._data):
             return False
         try:
@@ -256,7 +232,7 @@ class _Guard(threading.Thread):
     def _serve(self, lock: IO[bytes]) -> None:
         """Run the server until it ends or we leave. Raises what keeps it from running."""
         binaries = find_binaries()
-        account, major = _choose_account(binaries / "postgres", self._folder)
+        account, major = choose_account(binaries / "postgres", self._folder)
         if self._data.exists():
             _check_version(self._data, major, binaries)
         else:
@@ -268,15 +244,7 @@ class _Guard(threading.Thread):
         command += [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with _open_log(self._folder) as log:
             start_of_log = log.tell()
-            process = subprocess.Popen(  # noqa: S603 - our own binaries, chosen by the operator
-                _launcher(account, self._folder, command, watch=_WATCH),
-                stdin=subprocess.PIPE if _WATCH == "pipe" else subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=_ENVIRONMENT,
-                pass_fds=[lock.fileno()],
-                start_new_session=True,  # Ctrl-C is for us: we shut the server down once its users have finished
-            )
+            process = start_as(account, self._folder, command, lock=lock, log=log)
         with process:
             try:
                 while not _says_ready(self._data, self._socket):
@@ -302,8 +270,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _create_database(socket: Path) -> None:
-    import psycopg  # noqa: PLC0415 - the launcher runs this file without it
-
     try:
         with psycopg.connect(_conninfo(socket, "postgres"), autocommit=True, connect_timeout=10) as connection:
             known = connection.execute("SELECT FROM pg_database WHERE datname = 'tic'").fetchone()
@@ -314,7 +280,9 @@ def _create_database(socket: Path) -> None:
 
 
 def _conninfo(socket: Path, database: str) -> str:
-    return f"postgresql://{USER}@/{database}?host={quote(os.fsencode(socket), safe='')}&port={PORT}"
+    host = quote(os.fsencode(socket), safe="")
+    # Empty, yet given: otherwise one from PGHOSTADDR or a PGSERVICE would lead past the socket to another server.
+    return f"postgresql://{USER}@/{database}?host={host}&hostaddr=&port={PORT}"
 
 
 # --- The folder ----------------------------------------------------------------------------------------------------
@@ -343,7 +311,7 @@ def _initialise(folder: Path, binaries: Path, account: Account, major: int, lock
     command = [str(binaries / "initdb"), "-D", str(unfinished), "-U", USER, "-E", "UTF8", "--no-instructions"]
     command += ["--auth-local=trust", "--auth-host=reject"]  # the socket's folder decides who may come in
     command += ["--locale=C", *(["--locale-provider=builtin", "--builtin-locale=C.UTF-8"] if major >= 17 else [])]
-    done = _run(account, folder, command, lock)
+    done = run_as(account, folder, command, lock=lock)
     if done.returncode:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise EmbeddedPostgresError(f"initdb failed in {folder}{_last_lines(done.stderr)}")
@@ -434,155 +402,3 @@ def _log_tail(folder: Path, start: int) -> str:
 def _last_lines(text: str) -> str:
     lines = text.strip().splitlines()[-8:]
     return ":\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
-
-
-# --- The account ---------------------------------------------------------------------------------------------------
-
-
-def _choose_account(postgres: Path, folder: Path) -> tuple[Account, int]:
-    """The first account that can run the program, and the program's major version. Hands the folder over if need be."""
-    refusals = []
-    for account in _accounts(folder):
-        answer = _run(account, folder.parent, [str(postgres), "--version"])
-        if found := re.search(r"\(PostgreSQL\) (\d+)", answer.stdout):
-            if account.how == "switch":
-                _hand_over(folder, account)
-            return account, int(found[1])
-        refusals.append(f"\n  {_describe(account)}: {answer.stderr.strip() or f'exit code {answer.returncode}'}")
-    raise EmbeddedPostgresError(f"{postgres} cannot be run on {folder}{''.join(refusals)}")
-
-
-def _accounts(folder: Path) -> list[Account]:
-    """The accounts to be tried, best first. PostgreSQL refuses root; initdb wants an account that has a name."""
-    uid, gid = os.geteuid(), os.getegid()
-    stay = Account("stay", uid, gid)
-    if uid:
-        return [stay] if _has_name(uid) else [_namespace(), stay]
-    owner = (folder / "data" if (folder / "data").exists() else folder).stat()
-    if owner.st_uid:
-        return [Account("switch", owner.st_uid, owner.st_gid)]
-    return [_namespace(), _unprivileged()]
-
-
-def _has_name(uid: int) -> bool:
-    try:
-        pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return True
-
-
-def _namespace() -> Account:
-    """A user namespace in which we have the name of some ordinary account, while all files stay our own."""
-    # Not nobody: that is how the files of everybody else look from inside.
-    alias = next((entry for entry in pwd.getpwall() if entry.pw_uid not in {0, 65534}), None)
-    return Account("namespace", alias.pw_uid, alias.pw_gid) if alias else Account("namespace", 65534, 65534)
-
-
-def _unprivileged() -> Account:
-    entries = {entry.pw_name: entry for entry in pwd.getpwall() if entry.pw_uid}
-    for name in ("tic", "postgres", "nobody", *entries):
-        if name in entries:
-            return Account("switch", entries[name].pw_uid, entries[name].pw_gid)
-    raise EmbeddedPostgresError("PostgreSQL refuses to run as root, and there is no other account")
-
-
-def _describe(account: Account) -> str:
-    return {
-        "stay": f"as uid {account.uid}",
-        "namespace": "in a user namespace",
-        "switch": f"as uid {account.uid}, since we are root",
-    }[account.how]
-
-
-def _hand_over(folder: Path, account: Account) -> None:
-    """Give the folder to the account. Its parents stay as they are: the launcher has passed through them."""
-    if not folder.stat().st_uid and not folder.stat().st_mode & stat.S_IXOTH:
-        os.chown(folder, account.uid, account.gid)
-    data = folder / "data"
-    if data.exists() and data.stat().st_uid != account.uid:
-        for path in (*data.rglob("*"), data):  # the folder itself last: then an interrupted round is made again
-            os.chown(path, account.uid, account.gid, follow_symlinks=False)
-
-
-# --- The launcher: this file run as a program -----------------------------------------------------------------------
-
-
-def _launcher(account: Account, folder: Path, command: Sequence[str], *, watch: _Watch) -> list[str]:
-    words = (os.getpid(), watch, *account, folder)
-    return [sys.executable, "-I", "-S", __file__, *map(str, words), *command]
-
-
-def _run(
-    account: Account, folder: Path, command: Sequence[str], lock: IO[bytes] | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 - our own binaries, chosen by the operator
-        _launcher(account, folder, command, watch="signal"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=_ENVIRONMENT,
-        pass_fds=[lock.fileno()] if lock else [],
-        start_new_session=True,
-    )
-
-
-def _launch(words: Sequence[str]) -> NoReturn:
-    """Become the account, tie our life to the parent's, and turn into the command."""
-    parent, watch, how, uid, gid, folder, *command = words
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it, and so would we
-    os.umask(0o077)
-    if how == "namespace":
-        _enter_namespace(int(uid), int(gid))
-    elif how == "switch":
-        os.setgroups([])
-        os.setgid(int(gid))
-        os.setuid(int(uid))
-    for path in (Path(folder) / "data", Path(command[0])):
-        for barrier in reversed(path.parents):
-            if not os.access(barrier, os.X_OK):
-                sys.exit(f"{barrier} may not be entered (it would need `chmod +x`, or choose another folder)")
-    os.chdir(folder)
-    if watch == "pipe":
-        sys.exit(_stand_by(command))
-    if sys.platform == "linux":
-        # After the change of account, which clears it. Fast shutdown: nothing is left to recover.
-        ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGINT), 0, 0, 0)  # PR_SET_PDEATHSIG
-    if os.getppid() != int(parent):
-        sys.exit("the parent died before the launch")
-    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
-
-
-def _enter_namespace(uid: int, gid: int) -> None:
-    outer_uid, outer_gid = os.geteuid(), os.getegid()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(0x10000000):  # CLONE_NEWUSER
-        sys.exit(f"no user namespace: {os.strerror(ctypes.get_errno())}")
-    try:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {outer_uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {outer_gid} 1")
-    except OSError as failure:
-        sys.exit(f"no user namespace: {failure}")
-
-
-def _stand_by(command: Sequence[str]) -> int:
-    """Run the command until it ends; interrupt it when the pipe from our parent closes. Its exit code."""
-    numbers = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, numbers)  # until there is somebody to pass them on to
-    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, close_fds=False)  # noqa: S603 - keeps the lock open
-    for number in numbers:
-        signal.signal(number, lambda received, _frame: server.send_signal(received))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-
-    def wait_for_the_end() -> None:
-        sys.stdin.buffer.read()
-        server.send_signal(signal.SIGINT)
-
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
-    return server.wait()
-
-
-if __name__ == "__main__":
-    _launch(sys.argv[1:])

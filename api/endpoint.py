@@ -24,8 +24,9 @@ from starlette.websockets import WebSocket
 from strawberry.http.ides import get_graphql_ide_html
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from api.documents import Limits, Operation, Operations, Parameters, Refused
+from api.documents import Operation, Operations, Parameters, Refused
 from api.faults import BadRequest, BodyTooLarge, Fault, Unauthenticated, Unavailable, fault_of, told
+from api.limits import Limits
 from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of, response
 
 __all__ = ["GraphQLEndpoint", "Limits"]

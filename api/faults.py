@@ -25,10 +25,11 @@ import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
-import eventsourcing.persistence
-import psycopg
 import structlog
 from graphql import GraphQLError, ValueNode
+
+from domain.application import Undecided
+from domain.storage import DATABASE_AWAY
 
 __all__ = [
     "BadRequest",
@@ -54,14 +55,6 @@ _FRAMES = 12
 """Frames of a traceback that are logged, the innermost."""
 
 _log = structlog.stdlib.get_logger(__name__)
-
-_DATABASE_LOST = (
-    psycopg.OperationalError,  # the pool's time-out is one of these
-    psycopg.InterfaceError,
-    eventsourcing.persistence.OperationalError,
-    eventsourcing.persistence.InterfaceError,
-    eventsourcing.persistence.ConnectionPoolClosedError,
-)
 
 
 class Fault(GraphQLError):
@@ -208,7 +201,7 @@ def fault_of(error: Exception, request_id: str) -> Fault:
     cause = _root(error)
     if isinstance(cause, Fault):
         return cause
-    if isinstance(cause, _DATABASE_LOST):
+    if isinstance(cause, (*DATABASE_AWAY, Undecided)):
         _log.warning("database_unreachable", request_id=request_id, error=type(cause).__name__)
         return Unavailable()
     # formatted here, and not by whichever processor is configured: some show the local variables, which hold secrets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -228,6 +228,18 @@ class Kind:
     """Shows the commands that are open."""
     types: Sequence[type]
     """The types that the schema reaches only through an interface."""
+    usual_lengths: Mapping[str, int]
+    """What its lists hold as a rule, by type and field: by that the cost of a query is told."""
+
+
+USUAL_LENGTHS: Final = {
+    "CommandAccepted.events": 3,
+    "Fairness.seeds": 1,
+    "Game.legalActions": 12,
+    "Game.seats": 3,
+    "GameEventPage.nodes": 1,  # the page was counted where it was opened
+    "GameListing.seats": 3,
+}
 
 
 def show(info: Info, record: Record, viewer: Viewer | None = None) -> Game:

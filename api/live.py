@@ -16,7 +16,6 @@ from uuid import UUID
 
 import psycopg
 import structlog
-from eventsourcing.persistence import PersistenceError
 from psycopg.sql import SQL, Identifier
 
 from api.accounts import TOKENS_CHANNEL
@@ -24,7 +23,7 @@ from api.faults import SlowReader
 from domain.events import Event, read_event
 from domain.games import FACT_TYPES
 from domain.lifecycle import SeedsRevealed
-from domain.storage import CHANNEL, EVENTS_TABLE
+from domain.storage import CHANNEL, EVENTS_TABLE, PersistenceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -16,8 +17,9 @@ from api.accounts import Scope
 from api.context import Info
 from api.facts import LIFECYCLE_TYPES, GameEvent
 from api.faults import BadUserInput, NotFound
-from api.games import Game, GameKind, Kind, event, show
+from api.games import USUAL_LENGTHS, Game, GameKind, Kind, event, show
 from api.ids import read_id
+from api.limits import Limits
 from api.lobby import After, First, GameConnection, GameFilter, list_games
 from api.nodes import Node
 from api.players import Player, PlayersMutation, Token, player
@@ -26,10 +28,12 @@ from domain.dealing import ALGORITHM
 from domain.game import Game as Record
 from domain.games import RULESETS
 
-__all__ = ["KINDS", "schema"]
+__all__ = ["KINDS", "LIMITS", "schema"]
 
 _KINDS: Final = (ticitaire.KIND,)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
+LIMITS: Final = Limits(usual_lengths=dict(ChainMap(USUAL_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))))
+"""What one request may ask for."""
 
 
 @strawberry.type(description="The rules under which new games of a kind are opened.")

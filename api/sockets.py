@@ -19,8 +19,9 @@ from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from structlog.contextvars import bound_contextvars
 
-from api.documents import Limits, Operations, Parameters, Refused
+from api.documents import Operations, Parameters, Refused
 from api.faults import BadRequest, Fault, Forbidden, TooManyOperations, Unauthenticated, Unavailable, fault_of, told
+from api.limits import Limits
 
 __all__ = ["PROTOCOL", "ContextOf", "OpenStreams", "Shared", "Socket", "bearer", "digest_of", "response"]
 

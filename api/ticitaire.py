@@ -378,6 +378,22 @@ KIND: Final = Kind(
         TicitaireMovesTakenBack,
         TicitaireFinished,
     ),
+    usual_lengths={
+        "TicitaireGame.columns": 7,
+        "TicitaireColumn.buried": 7,
+        "TicitaireColumn.run": 7,
+        "TicitaireGame.low": 20,
+        "TicitaireGame.high": 20,
+        "TicitaireGame.stock": 69,
+        "TicitaireGame.waste": 30,
+        "TicitaireGame.legalActions": 12,
+        "TicitaireGame.seats": 1,
+        "TicitaireMove.cards": 3,
+        "TicitaireResult.places": 1,
+        "TicitaireDealt.exposed": 7,
+        "TicitaireCardsMoved.cards": 3,
+        "TicitaireFinished.places": 1,
+    },
 )
 
 

@@ -147,15 +147,15 @@ class Games:
 
         return self._handle(game_id, of_seat, lambda asked, now: _cause(player, asked, key, now), expected_version)
 
-    def act(self, game_id: UUID, command: Command) -> Outcome:
-        """Decide a command that the server gives by itself, and append its events.
+    def act(self, game_id: UUID, command: Command, *, key: str | None = None) -> Outcome:
+        """Decide a command that the server gives by itself, and append its events; the same key does so once.
 
         Raises:
             GameNotFound: there is no such game.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
-        return self._handle(game_id, lambda _: command, lambda _, now: Cause(SERVER, now), None)
+        return self._handle(game_id, lambda _: command, lambda asked, now: _cause(None, asked, key, now), None)
 
     def _handle(
         self,
@@ -304,10 +304,11 @@ class Games:
         return Game.unopened(game_id, decider, decider.empty(seeds))
 
 
-def _cause(player: UUID, command: Command, key: str | None, now: datetime) -> Cause:
+def _cause(player: UUID | None, command: Command, key: str | None, now: datetime) -> Cause:
+    actor = player_actor(player) if player else SERVER
     if key is None:
-        return Cause(player_actor(player), now)
-    return Cause(player_actor(player), now, key_digest(player, key), content_digest(command))
+        return Cause(actor, now)
+    return Cause(actor, now, key_digest(player or SERVER, key), content_digest(command))
 
 
 def _game_id(player: UUID, key: str) -> UUID:

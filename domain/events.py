@@ -60,9 +60,9 @@ def acting_player(actor: str) -> UUID | None:
     return UUID(player) if who == "player" else None
 
 
-def key_digest(player: UUID, key: str) -> str:
-    """Return what stands in the log for an idempotency key: SHA-256 of player and key, hex."""
-    return hashlib.sha256(f"tic/key/v1\n{player}\n{key}".encode()).hexdigest()
+def key_digest(who: UUID | str, key: str) -> str:
+    """Return what stands in the log for an idempotency key: SHA-256 of the player, or the server, and the key, hex."""
+    return hashlib.sha256(f"tic/key/v1\n{who}\n{key}".encode()).hexdigest()
 
 
 def content_digest(command: Command) -> str:

@@ -15,7 +15,14 @@ from uuid import UUID
 
 import psycopg
 from eventsourcing.domain import DomainEventProtocol
-from eventsourcing.persistence import InterfaceError, JSONTranscoder, Mapper, OperationalError, StoredEvent
+from eventsourcing.persistence import (
+    InterfaceError,
+    JSONTranscoder,
+    Mapper,
+    OperationalError,
+    PersistenceError,
+    StoredEvent,
+)
 from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
 from psycopg import Cursor
 from psycopg.rows import DictRow, dict_row
@@ -37,9 +44,14 @@ __all__ = [
     "open_recorder",
 ]
 
+__all__ += ["DATABASE_AWAY", "PersistenceError"]
+
 EVENTS_TABLE: Final = "game_events"
 CHANNEL: Final = EVENTS_TABLE
 """PostgreSQL's notification channel: something was appended. A hint; the log itself is the truth."""
+
+DATABASE_AWAY: Final = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
+"""What is raised where the database can't be reached. A ``PersistenceError`` is whatever the database says."""
 
 LOG_VIEW: Final = """
 CREATE OR REPLACE VIEW game_log AS

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import structlog
-from eventsourcing.persistence import PersistenceError
 from psycopg import Cursor
 from psycopg.rows import DictRow
 from psycopg.sql import SQL, Identifier
 
-from domain.storage import CHANNEL, Datastore, Logged, log_after, log_end
+from domain.storage import CHANNEL, Datastore, Logged, PersistenceError, log_after, log_end
 
 __all__ = ["BATCH", "Follower", "Projection"]
 

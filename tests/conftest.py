@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import psycopg
 import pytest
+import uvicorn
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 from starlette.applications import Starlette
@@ -22,7 +25,7 @@ from api.settings import Settings
 from domain.application import Games
 from domain.storage import Datastore, EventRecorder, open_recorder
 from domain.vault import Keyring, ServerKey, Vault
-from projections.lobby import Lobby
+from projections.models import PROJECTIONS
 from projections.runner import Follower
 from tests.client import Client
 
@@ -64,19 +67,27 @@ def template(admin: psycopg.Connection, postgres: str) -> Iterator[str]:
     open_recorder(datastore)
     Vault(datastore, KEYRING).create_table()
     Accounts(datastore).create_tables()
-    Follower(datastore, Lobby()).create_tables()
+    for projection in PROJECTIONS.values():
+        Follower(datastore, projection).create_tables()
     datastore.close()
     yield name
+    _drop(admin, name)
+
+
+@contextmanager
+def cloned(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[str]:
+    """The URL of a new database with all tables and no rows."""
+    name = f"tic_test_{uuid4().hex}"
+    admin.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template)))
+    yield url_of(postgres, name)
     _drop(admin, name)
 
 
 @pytest.fixture
 def database_url(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[str]:
     """The URL of a database of this test's own."""
-    name = f"tic_test_{uuid4().hex}"
-    admin.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template)))
-    yield url_of(postgres, name)
-    _drop(admin, name)
+    with cloned(admin, template, postgres) as url:
+        yield url
 
 
 @pytest.fixture
@@ -101,18 +112,58 @@ def games(recorder: EventRecorder, vault: Vault) -> Games:
     return Games(recorder, vault)
 
 
+@asynccontextmanager
+async def started(url: str) -> AsyncIterator[Starlette]:
+    """The server, started, on the database at ``url``."""
+    app = create_app(Settings(), url, KEYRING)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("projections.runner.POLL_SECONDS", 0.05)  # what a follower takes to stop, in every test
+        async with app.router.lifespan_context(app):
+            yield app
+
+
+@asynccontextmanager
+async def in_memory(app: Starlette) -> AsyncIterator[Client]:
+    """A client without a token, over HTTP in memory."""
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://tic.test") as http:
+        yield Client(http)
+
+
+@asynccontextmanager
+async def listening(app: Starlette, sockets: list[socket.socket] | None = None) -> AsyncIterator[str]:
+    """The address, host and port, at which a started server listens on the loopback interface."""
+    config = uvicorn.Config(
+        app, port=0, lifespan="off", log_config=None, ws="websockets-sansio", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets))
+    try:
+        async with asyncio.timeout(10):
+            while not server.started:  # noqa: ASYNC110 - uvicorn has no event to wait for
+                await asyncio.sleep(0.001)
+        yield "{}:{}".format(*server.servers[0].sockets[0].getsockname())
+    finally:
+        server.should_exit = True
+        await serving
+
+
 @pytest.fixture
 async def app(database_url: str) -> AsyncIterator[Starlette]:
     """The server, started, on a database of its own."""
-    app = create_app(Settings(), database_url, KEYRING)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(app.router.lifespan_context(app))
+    async with started(database_url) as app:
         yield app
 
 
 @pytest.fixture
 async def client(app: Starlette) -> AsyncIterator[Client]:
     """A client without a token, over HTTP in memory."""
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://tic.test") as http:
-        yield Client(http)
+    async with in_memory(app) as client:
+        yield client
+
+
+@pytest.fixture
+async def address(app: Starlette) -> AsyncIterator[str]:
+    """The address, host and port, at which the server of ``app`` listens, for WebSockets and event streams."""
+    async with listening(app) as address:
+        yield address

@@ -1,17 +1,13 @@
-"""The embedded PostgreSQL: real servers, real kills, real accounts."""
+"""The embedded PostgreSQL: real servers, real kills."""
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
-from functools import cache, partial
 from pathlib import Path
 
 import psycopg
@@ -19,49 +15,17 @@ import pytest
 
 from api import embedded_postgres as module
 from api.embedded_postgres import EmbeddedPostgresError, default_folder, embedded_postgres, find_binaries
-
-HOLDER = """
-import sys
-from pathlib import Path
-from api import embedded_postgres as module
-module._WATCH = sys.argv[2]
-with module.embedded_postgres(Path(sys.argv[1])) as conninfo:
-    print(conninfo, flush=True)
-    sys.stdin.read()
-"""
-PROJECT = Path(module.__file__).parents[1]
-NAMELESS = 54321  # a uid no system gives out
-ORDINARY = 65534
-NO_SUCH_ACCOUNT = module.Account("namespace", 2**32 - 1, 2**32 - 1)  # the kernel refuses to map it
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-
-
-def eventually(condition: Callable[[], bool], within: float) -> bool:
-    """Whether the condition comes true before that many seconds have passed."""
-    deadline = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-def is_free(folder: Path) -> bool:
-    """Whether no server and no guard has a hold on the folder."""
-    with (folder / "server.lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def postmaster(folder: Path) -> int:
-    """The process id of the server, or 0 while there is none."""
-    with contextlib.suppress(FileNotFoundError, IndexError):
-        return int((folder / "data" / "postmaster.pid").read_text().split()[0])
-    return 0
+from tests.api.postgres_folders import (
+    ORDINARY,
+    Holder,
+    ask,
+    can_connect,
+    eventually,
+    is_free,
+    needs_root,
+    new_scratch,
+    postmaster,
+)
 
 
 def is_ours(folder: Path) -> bool:
@@ -71,136 +35,11 @@ def is_ours(folder: Path) -> bool:
     return False
 
 
-def ask(conninfo: str, query: str) -> str:
-    with psycopg.connect(conninfo, connect_timeout=5) as connection:
-        row = connection.execute(query.encode()).fetchone()
-    assert row is not None
-    return str(row[0])
-
-
-def can_connect(conninfo: str) -> bool:
-    try:
-        psycopg.connect(conninfo, connect_timeout=5).close()
-    except psycopg.OperationalError:
-        return False
-    return True
-
-
 def note(conninfo: str, word: str) -> None:
     with psycopg.connect(conninfo) as connection:
         connection.execute("DROP TABLE IF EXISTS note")
         connection.execute("CREATE TABLE note (word text)")
         connection.execute("INSERT INTO note VALUES (%s)", [word])
-
-
-def give(path: Path, uid: int) -> None:
-    for each in (path, *path.rglob("*")):
-        os.chown(each, uid, uid)
-
-
-@cache
-def python_for(uid: int) -> tuple[str, dict[str, str]]:
-    """An interpreter that account may run, and the environment in which it finds what we have."""
-    paths = [str(PROJECT), *(path for path in sys.path if path.endswith("site-packages"))]
-    environment = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(paths)}
-    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for python in (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"):
-        with contextlib.suppress(OSError, subprocess.CalledProcessError):
-            probe = [python, "-c", "import api.embedded_postgres, psycopg"]
-            subprocess.run(probe, check=True, env=environment, user=uid, group=uid, extra_groups=[], cwd="/")
-            return python, environment
-    pytest.skip(f"no {name} that uid {uid} may run")
-
-
-class Holder:
-    """Another process that uses the folder until its standard input ends."""
-
-    def __init__(self, folder: Path, *, watch: str = module._WATCH, uid: int | None = None) -> None:
-        python, environment = (sys.executable, {**os.environ}) if uid is None else python_for(uid)
-        self.process = subprocess.Popen(
-            [python, "-c", HOLDER, str(folder), watch],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=PROJECT,
-            user=uid,
-            group=uid,
-            extra_groups=None if uid is None else [],
-        )
-
-    def conninfo(self) -> str:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline().decode().strip()
-        assert line, self.process.communicate()[1].decode()
-        return line
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def leave(self) -> None:
-        """End its standard input, and wait until it has ended. Does nothing the second time."""
-        if self.process.returncode is None:
-            self.process.communicate(timeout=20)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert stream is not None
-            stream.close()
-
-
-@pytest.fixture
-def hold() -> Iterator[Callable[..., Holder]]:
-    """Starts a `Holder`; at the end of the test all of them leave."""
-    holders: list[Holder] = []
-
-    def start(folder: Path, *, watch: str = module._WATCH, uid: int | None = None) -> Holder:
-        holders.append(Holder(folder, watch=watch, uid=uid))
-        return holders[-1]
-
-    yield start
-    for holder in holders:
-        holder.leave()
-
-
-def new_scratch() -> Path:
-    """A folder with a path short enough for a socket, where every account may enter."""
-    path = Path(tempfile.mkdtemp(prefix="tic-"))
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    """An empty folder; no server may be left in it."""
-    path = new_scratch()
-    yield path
-    busy = [lock for lock in path.rglob("server.lock") if not eventually(partial(is_free, lock.parent), within=5)]
-    shutil.rmtree(path)
-    assert not busy
-
-
-@pytest.fixture(scope="session")
-def worn() -> Iterator[Path]:
-    """A folder that has been used, and serves one test after the other: saves each of them initdb's second."""
-    path = new_scratch()
-    with embedded_postgres(path / "tic"):
-        pass
-    yield path / "tic"
-    shutil.rmtree(path)
-
-
-@pytest.fixture
-def folder(worn: Path) -> Iterator[Path]:
-    """A folder that has been used; no server may be left in it."""
-    yield worn
-    assert eventually(partial(is_free, worn), within=5)
-
-
-@pytest.fixture
-def lent(folder: Path) -> Iterator[Path]:
-    """Such a folder for tests that give it to another account: it is taken back."""
-    yield folder
-    give(folder, os.geteuid())
 
 
 @pytest.fixture(scope="session")
@@ -276,6 +115,23 @@ def test_the_socket_is_in_a_folder_of_ours_alone(server: tuple[str, Path]) -> No
     _, folder = server
     assert (folder / "socket" / ".s.PGSQL.5432").exists()
     assert (folder / "socket").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("PGHOSTADDR", "127.0.0.1", id="PGHOSTADDR"),
+        pytest.param("PGSERVICE", "elsewhere", id="a PGSERVICE with an address"),
+    ],
+)
+def test_an_environment_that_names_another_server_is_not_followed(
+    folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    (scratch / "services").write_text("[elsewhere]\nhostaddr=127.0.0.1\nport=1\ndbname=theirs\nuser=them\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(scratch / "services"))
+    monkeypatch.setenv(name, value)
+    with embedded_postgres(folder, timeout=5) as conninfo:
+        assert ask(conninfo, "SHOW unix_socket_directories") == str(folder.resolve() / "socket")
 
 
 def test_settings_of_the_caller_count(server: tuple[str, Path]) -> None:
@@ -387,37 +243,6 @@ def test_the_second_user_in_a_process_takes_over_from_the_first(folder: Path) ->
 
 
 # --- Death and what it leaves --------------------------------------------------------------------------------------
-
-
-def gone_after_kill(folder: Path, owner: Holder) -> bool:
-    conninfo = owner.conninfo()
-    owner.kill()
-    return eventually(lambda: is_free(folder), within=1) and not can_connect(conninfo)
-
-
-WATCHES = [
-    pytest.param("pipe", id="told by a pipe"),
-    pytest.param(
-        "signal", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux only"), id="told by a signal"
-    ),
-]
-
-
-@pytest.mark.parametrize("watch", WATCHES)
-def test_the_server_is_gone_within_a_second_of_its_owners_kill(
-    folder: Path, hold: Callable[..., Holder], watch: str
-) -> None:
-    assert gone_after_kill(folder, hold(folder, watch=watch))
-
-
-def test_a_launch_whose_parent_has_died_comes_to_nothing(scratch: Path) -> None:
-    stay = module.Account("stay", os.geteuid(), os.getegid())
-    words = module._launcher(stay, scratch, ["/bin/echo", "launched"], watch="signal")
-    orphaned_words = [word if word != str(os.getpid()) else "1" for word in words]
-    alive, orphaned = (
-        subprocess.run(each, check=False, capture_output=True, text=True) for each in (words, orphaned_words)
-    )
-    assert (alive.stdout, orphaned.stdout) == ("launched\n", "")
 
 
 def test_a_server_that_is_killed_is_started_again(folder: Path) -> None:
@@ -568,95 +393,6 @@ def test_a_short_socket_folder_of_somebody_else_is_refused(deep: Path) -> None:
     os.chown(module._socket_folder(deep), ORDINARY, ORDINARY)
     with pytest.raises(EmbeddedPostgresError, match="must be a folder of ours"), embedded_postgres(deep):
         pass
-
-
-# --- Accounts ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("uid", "has_name", "expected"),
-    [
-        pytest.param(1000, True, ["stay"], id="an ordinary user stays"),
-        pytest.param(1000, False, ["namespace", "stay"], id="a user without a name gets one in a namespace"),
-        pytest.param(0, True, ["namespace", "switch"], id="root prefers a namespace"),
-    ],
-)
-def test_the_accounts_are_tried_in_order(
-    scratch: Path, monkeypatch: pytest.MonkeyPatch, uid: int, has_name: bool, expected: list[str]
-) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: uid)
-    monkeypatch.setattr(module, "_has_name", lambda _uid: has_name)
-    if uid == 0 and scratch.stat().st_uid:
-        pytest.skip("root is offered the namespace only on a folder of its own")
-    assert [account.how for account in module._accounts(scratch)] == expected
-
-
-@needs_root
-@pytest.mark.parametrize("uid", [pytest.param(ORDINARY, id="with a name"), pytest.param(NAMELESS, id="without a name")])
-def test_an_ordinary_user_has_a_server_of_its_own_that_dies_with_it(
-    scratch: Path, hold: Callable[..., Holder], uid: int
-) -> None:
-    os.chown(scratch, uid, uid)
-    owner = hold(scratch / "tic", uid=uid)
-    conninfo = owner.conninfo()
-    assert (scratch / "tic" / "data").stat().st_uid == uid
-    owner.kill()
-    assert eventually(lambda: is_free(scratch / "tic"), within=1)
-    assert not can_connect(conninfo)
-
-
-@needs_root
-def test_the_folder_of_somebody_else_is_refused(scratch: Path, hold: Callable[..., Holder]) -> None:
-    (scratch / "tic").mkdir(mode=0o700)
-    stranger = hold(scratch / "tic", uid=ORDINARY)
-    _, errors = stranger.process.communicate(timeout=20)
-    assert b"EmbeddedPostgresError: [Errno 13] Permission denied" in errors
-
-
-@needs_root
-def test_root_runs_the_server_on_somebodys_folder_as_its_owner(scratch: Path) -> None:
-    folder = scratch / "tic"
-    folder.mkdir(mode=0o700)
-    os.chown(folder, ORDINARY, ORDINARY)
-    with embedded_postgres(folder) as conninfo:
-        assert ask(conninfo, "SELECT 1") == "1"
-        assert {(folder / "data").stat().st_uid, (folder / "socket").stat().st_uid} == {ORDINARY}
-
-
-@needs_root
-def test_root_without_namespaces_runs_the_server_as_an_unprivileged_account(
-    lent: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_namespace", lambda: NO_SUCH_ACCOUNT)
-    parent = lent.parent.stat()
-    with embedded_postgres(lent) as conninfo:
-        assert ask(conninfo, "SELECT 1") == "1"
-        assert Path(f"/proc/{postmaster(lent)}").stat().st_uid == module._unprivileged().uid != 0
-        assert Path(f"/proc/{postmaster(lent)}/status").read_text().count("Groups:\t \n") == 1  # none of root's
-    assert (lent.parent.stat().st_mode, lent.parent.stat().st_uid) == (parent.st_mode, parent.st_uid)
-
-
-@needs_root
-def test_the_server_of_an_unprivileged_account_is_gone_within_a_second_of_roots_kill(
-    lent: Path, hold: Callable[..., Holder]
-) -> None:
-    give(lent, ORDINARY)
-    assert gone_after_kill(lent, hold(lent))
-
-
-@needs_root
-def test_a_parent_the_unprivileged_account_may_not_enter_is_named_and_left_alone(
-    scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_namespace", lambda: NO_SUCH_ACCOUNT)
-    private = scratch / "private"
-    private.mkdir(mode=0o700)
-    with (
-        pytest.raises(EmbeddedPostgresError, match=f"{private} may not be entered"),
-        embedded_postgres(private / "tic"),
-    ):
-        pass
-    assert (private.stat().st_mode & 0o777, private.stat().st_uid) == (0o700, 0)
 
 
 # --- Where things are ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 import structlog
 from starlette.requests import HTTPConnection
 
-from api.documents import Limits
+from api.limits import Limits
 from api.endpoint import GraphQLEndpoint
 from tests.audit.toy import Observed, application, context, digest, observed, schema, served, toy_endpoint
 
@@ -530,7 +530,9 @@ async def test_a_token_revoked_while_it_is_checked_ends_the_stream_all_the_same(
         ending.append(asyncio.ensure_future(endpoint.disconnect(lambda of: of == digest("anna-token"))))
 
     observed.during_authentication = revoke
-    told = await stream("subscription { forever }", headers={"Authorization": "Bearer anna-token"}, endpoint=endpoint)
+    async with asyncio.timeout(5):
+        anna = {"Authorization": "Bearer anna-token"}
+        told = await stream("subscription { forever }", headers=anna, endpoint=endpoint)
     assert [body and "errors" in body for _, body in told][-2:] == [True, None]
     assert await ending[0] == 1
 

@@ -11,7 +11,7 @@ import structlog
 import websockets
 from starlette.websockets import WebSocketDisconnect
 
-from api.documents import Limits
+from api.limits import Limits
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unauthenticated
 from api.sockets import bearer
@@ -394,6 +394,14 @@ async def test_a_token_revoked_while_it_is_checked_closes_the_socket_all_the_sam
         while (message := await peer.to_client.get())["type"] != "websocket.close":
             pass
     assert (message["code"], await ending[0]) == (4403, 1)
+
+
+async def test_the_tokens_of_open_sockets_are_known_by_their_digests() -> None:
+    endpoint = toy_endpoint()
+    async with opened(endpoint, init=ANNA) as anna, opened(endpoint):
+        await anna.hear()
+        assert endpoint.open_tokens() == {digest("anna-token")}
+    assert endpoint.open_tokens() == set()
 
 
 async def test_a_closed_socket_is_held_no_longer() -> None:

@@ -17,7 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route, WebSocketRoute
 from strawberry import Info
 
-from api.documents import Limits
+from api.limits import Limits
 from api.endpoint import GraphQLEndpoint
 from api.faults import Forbidden, SlowReader, Unauthenticated
 

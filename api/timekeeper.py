@@ -1,0 +1,137 @@
+"""The timekeeper: ends what has run out of time, and gives back the time in which no server ran (ruling G2).
+
+Every server has one, and they need not know of each other: a time-out is decided by the rules, so it is never an
+early one, and the version of the game allows one of two rivals only.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from domain.application import GameNotFound, Games, Undecided, VersionConflict
+from domain.decider import RuleViolation
+from domain.lifecycle import ExtendDeadline, RunOutOfTime
+from domain.storage import Datastore, PersistenceError, log_end
+from projections.deadlines import Deadline, DeadlineQueries
+
+__all__ = ["GRACE_SECONDS", "Outage", "Timekeeper"]
+
+INTERVAL_SECONDS: Final = 1.0
+GRACE_SECONDS: Final = 10
+"""Silence of all servers that is longer than this is an outage, and given back."""
+BATCH: Final = 100
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS heartbeat (
+    one boolean PRIMARY KEY DEFAULT TRUE CHECK (one),
+    at timestamptz NOT NULL
+);
+CREATE TABLE IF NOT EXISTS outages (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    began timestamptz NOT NULL,
+    ended timestamptz NOT NULL,
+    given_back boolean NOT NULL DEFAULT FALSE
+);
+"""
+
+_logger: Final = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in which no server ran."""
+
+    id: int
+    began: datetime
+    ended: datetime
+
+    @property
+    def seconds(self) -> int:
+        """How long it was, rounded up."""
+        return math.ceil((self.ended - self.began).total_seconds())
+
+
+class Timekeeper:
+    """One server's timekeeper."""
+
+    def __init__(self, datastore: Datastore, games: Games, *, grace_seconds: float = GRACE_SECONDS) -> None:
+        self._datastore: Final = datastore
+        self._games: Final = games
+        self._deadlines: Final = DeadlineQueries(datastore)
+        self._grace: Final = grace_seconds
+
+    def create_tables(self) -> None:
+        """Make the tables if they are missing. Raises OperationalError where the database is away."""
+        with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
+            cursor.execute(TABLES)
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep the time until ``stop`` is set, also over times when the database is away."""
+        while not stop.is_set():
+            try:
+                self.step()
+            except (PersistenceError, Undecided) as error:
+                _logger.warning("the timekeeper waits for the database", error=type(error).__name__)
+            stop.wait(INTERVAL_SECONDS)
+
+    def step(self) -> None:
+        """Note that a server runs, give back what an outage took, and end what has run out.
+
+        Raises:
+            PersistenceError, Undecided: the database is away; the next step goes on from there.
+        """
+        self._beat()
+        for outage in self._to_give_back():
+            if not self._caught_up():
+                return  # the list of deadlines is behind the log: nothing is ended before it is known
+            self._give_back(outage)
+        for deadline in self._deadlines.due(first=BATCH):
+            self._end(deadline)
+
+    def _beat(self) -> None:
+        with self._datastore.transaction(commit=True) as cursor:
+            now = "SELECT clock_timestamp() AS now, (SELECT at FROM heartbeat FOR UPDATE) AS last"
+            row = cursor.execute(now).fetchone()
+            if row is None:
+                return
+            if row["last"] and (row["now"] - row["last"]).total_seconds() > self._grace:
+                insert = "INSERT INTO outages (began, ended) VALUES (%s, %s)"
+                cursor.execute(insert, (row["last"], row["now"]))
+            upsert = "INSERT INTO heartbeat (at) VALUES (%s) ON CONFLICT (one) DO UPDATE SET at = EXCLUDED.at"
+            cursor.execute(upsert, (row["now"],))
+
+    def _to_give_back(self) -> list[Outage]:
+        with self._datastore.get_connection() as conn:
+            rows = conn.execute("SELECT id, began, ended FROM outages WHERE NOT given_back ORDER BY id").fetchall()
+        return [Outage(**row) for row in rows]
+
+    def _caught_up(self) -> bool:
+        with self._datastore.transaction() as cursor:
+            end = log_end(cursor)
+            query = "SELECT position FROM projection_positions WHERE name = 'deadlines'"
+            row = cursor.execute(query).fetchone()
+            return row is not None and int(row["position"]) >= end
+
+    def _give_back(self, outage: Outage) -> None:
+        for deadline in self._deadlines.running_through(outage.began):
+            command = ExtendDeadline(seconds=outage.seconds)
+            try:
+                # The key makes it happen once, whichever server comes to it, and however often.
+                self._games.act(deadline.game, command, key=f"outage {outage.id}")
+            except (RuleViolation, VersionConflict, GameNotFound):
+                continue  # the game was over a moment before
+        with self._datastore.transaction(commit=True) as cursor:
+            cursor.execute("UPDATE outages SET given_back = TRUE WHERE id = %s", (outage.id,))
+        _logger.info("time was given back", began=outage.began.isoformat(), seconds=outage.seconds)
+
+    def _end(self, deadline: Deadline) -> None:
+        # It may be over already, or have been given more time: the list of deadlines follows in a moment.
+        with suppress(RuleViolation, VersionConflict, GameNotFound):
+            self._games.act(deadline.game, RunOutOfTime())

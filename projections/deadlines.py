@@ -1,0 +1,92 @@
+"""Which games have a deadline: what the timekeeper looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from psycopg import Cursor
+from psycopg.rows import DictRow
+from psycopg.sql import SQL
+
+from domain.lifecycle import GameFinished, Timed
+from domain.storage import Datastore, Logged
+
+__all__ = ["Deadline", "DeadlineQueries", "Deadlines"]
+
+TABLES: Final = (
+    """
+    CREATE TABLE IF NOT EXISTS deadlines (
+        game uuid PRIMARY KEY,
+        due_at timestamptz NOT NULL,
+        since timestamptz NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS deadlines_by_time ON deadlines (due_at)",
+)
+
+
+class Deadlines:
+    """The projection."""
+
+    name: str = "deadlines"
+    tables: tuple[str, ...] = ("deadlines",)
+
+    def create_tables(self, cursor: Cursor[DictRow]) -> None:
+        """Make the tables if they are missing."""
+        for statement in TABLES:
+            cursor.execute(statement)
+
+    def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
+        """Take in the next events of the log."""
+        for logged in events:
+            event = logged.event
+            match event.fact:
+                case Timed(deadline=datetime() as due_at):
+                    cursor.execute(
+                        "INSERT INTO deadlines VALUES (%s, %s, %s)"
+                        " ON CONFLICT (game) DO UPDATE SET due_at = EXCLUDED.due_at, since = EXCLUDED.since",
+                        (event.game, due_at, event.cause.at),
+                    )
+                case Timed() | GameFinished():
+                    cursor.execute("DELETE FROM deadlines WHERE game = %s", (event.game,))
+                case _:
+                    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A game's deadline."""
+
+    game: UUID
+    due_at: datetime
+
+
+class DeadlineQueries:
+    """What can be asked."""
+
+    def __init__(self, datastore: Datastore) -> None:
+        self._datastore: Final = datastore
+
+    def due(self, *, first: int) -> list[Deadline]:
+        """Return at most ``first`` games whose deadline has passed, by the database's clock, the oldest first.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        query = SQL(
+            "SELECT game, due_at FROM deadlines WHERE due_at <= clock_timestamp() ORDER BY due_at, game LIMIT %s"
+        )
+        return [Deadline(**row) for row in self._datastore.read(query.format(), (first,))]
+
+    def running_through(self, began: datetime) -> list[Deadline]:
+        """Return the games whose time was running at that moment, and did not run out before it.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        query = SQL("SELECT game, due_at FROM deadlines WHERE since < %s AND due_at > %s ORDER BY due_at, game")
+        return [Deadline(**row) for row in self._datastore.read(query.format(), (began, began))]

@@ -1,0 +1,16 @@
+"""Every read model, one line each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from projections.deadlines import Deadlines
+from projections.lobby import Lobby
+from projections.runner import Projection
+
+__all__ = ["PROJECTIONS"]
+
+_MODELS: Final[tuple[Projection, ...]] = (Lobby(), Deadlines())
+
+PROJECTIONS: Final = {projection.name: projection for projection in _MODELS}
+"""By name."""

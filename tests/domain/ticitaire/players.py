@@ -1,0 +1,202 @@
+"""Whole games of Ticitaire: a player that often wins, and Hypothesis strategies around it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+from uuid import UUID
+
+from hypothesis import strategies as st
+
+from domain.dealing import Seeds
+from domain.decider import Command, Fact, fold
+from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
+from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
+from domain.ticitaire.facts import PILES, Options, Spot
+from domain.ticitaire.rules import TICITAIRE, MoveCards, OpenTicitaire, RecycleWaste, TakeBack, TurnStock
+from domain.ticitaire.table import TicitaireTable
+from tests.given import NOON, PLAYER
+
+__all__ = ["Course", "Played", "Step", "games", "play"]
+
+PATIENCE: Final = 150
+"""After so many commands without progress a player gives up."""
+LONGEST: Final = 700
+DAY: Final = 24 * 3600
+
+
+class Course(Enum):
+    """How a game is to go, unless it is won before."""
+
+    TO_THE_END = "played until it is won or stuck"
+    GIVEN_UP = "given up on the way"
+    TIMED_OUT = "timed out on the way"
+    LEFT = "left lying unfinished"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One accepted command, between the tables before and after it."""
+
+    before: TicitaireTable
+    command: Command
+    at: datetime
+    facts: tuple[Fact, ...]
+
+    @property
+    def after(self) -> TicitaireTable:
+        return fold(TICITAIRE.evolve, self.before, self.facts)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A game, or the beginning of one, as it was played."""
+
+    seeds: Seeds
+    steps: tuple[Step, ...]
+    table: TicitaireTable
+    """At the end."""
+
+    def __repr__(self) -> str:
+        told = self.table.finished.ending if self.table.finished else "unfinished"
+        return f"<{len(self.steps)} commands, {told}: {[step.command for step in self.steps]}>"
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return tuple(fact for step in self.steps for fact in step.facts)
+
+    @property
+    def ending(self) -> str:
+        """How it ended: won, given-up, timed-out or unfinished."""
+        if self.table.finished is None:
+            return "unfinished"
+        timed_out = isinstance(self.steps[-1].command, RunOutOfTime)
+        return "timed-out" if timed_out else str(self.table.finished.ending)
+
+    def tables(self) -> Iterator[TicitaireTable]:
+        """Yield the table after every fact."""
+        table = TICITAIRE.empty(self.seeds)
+        for fact in self.facts:
+            table = TICITAIRE.evolve(table, fact)
+            yield table
+
+    def events(self) -> Iterator[tuple[Event, ...]]:
+        """Yield the events of every command."""
+        version, head = 0, GENESIS
+        for number, step in enumerate(self.steps):
+            if isinstance(step.command, (RunOutOfTime, ExtendDeadline)):
+                cause = Cause(SERVER, step.at)
+            else:
+                key = key_digest(PLAYER, f"command {number}")
+                cause = Cause(player_actor(PLAYER), step.at, key, content_digest(step.command))
+            events = chain(self.seeds.deal, version, head, step.facts, cause)
+            version, head = events[-1].seq, events[-1].hash
+            yield events
+
+
+def play(
+    chance: random.Random,
+    *,
+    options: Options,
+    course: Course = Course.TO_THE_END,
+    length: int = LONGEST,
+    whims: tuple[int, ...] = (),
+) -> Played:
+    """Play a game.
+
+    Args:
+        chance: the deal and what the player can't make up its mind about.
+        options: what the table asks for.
+        course: how it is to go.
+        length: after how many commands it is given up, timed out or left; a game to the end is given up then.
+        whims: the first commands: each picks one of those that are open, whatever good comes of it.
+    """
+    seeds = Seeds.backwards(UUID(int=chance.getrandbits(128), version=4), last=chance.randbytes(32), deals=1)
+    table, at, steps = TICITAIRE.empty(seeds), NOON, list[Step]()
+    pending = list(whims)
+    progress, since = (0, 0), 0
+
+    def do(command: Command) -> None:
+        nonlocal table
+        steps.append(Step(table, command, at, TICITAIRE.decide(command, table, at)))
+        table = steps[-1].after
+
+    do(OpenTicitaire(player=PLAYER, options=options))
+    while not table.over and len(steps) < length and since < PATIENCE:
+        at += timedelta(milliseconds=chance.randrange(1, 50))
+        if table.deadline and chance.random() < 0.02:
+            do(ExtendDeadline(seconds=chance.randrange(1, DAY)))
+        elif pending:
+            ranked = _ranked(table, chance)
+            do(ranked[pending.pop(0) % len(ranked)])
+        else:
+            do(_choice(table, chance))
+        now = (table.layout.buried, table.layout.unplayed)
+        progress, since = (now, 0) if now != progress else (progress, since + 1)
+    if not table.over and course is Course.TIMED_OUT and table.deadline:
+        at = table.deadline
+        do(RunOutOfTime())
+    elif not table.over and course is not Course.LEFT:
+        do(Resign(seat=1))
+    return Played(seeds, tuple(steps), table)
+
+
+def _choice(table: TicitaireTable, chance: random.Random) -> Command:
+    """Progress where there is some; else now and then a move to and fro, which may open a way."""
+    if table.earlier and chance.random() < 0.03:
+        return TakeBack(seat=1, moves=chance.randint(1, min(4, len(table.earlier))))
+    ranked = _ranked(table, chance)
+    if _rank(ranked[0], table) < NO_PROGRESS or chance.random() < 0.6:
+        return ranked[0]
+    aside = [command for command in ranked if isinstance(command, MoveCards)]
+    return chance.choice(aside) if aside else ranked[0]
+
+
+def _ranked(table: TicitaireTable, chance: random.Random) -> list[Command]:
+    """All that is open, the best first; giving up only where there is nothing else."""
+    open_commands = TICITAIRE.legal_commands(table, 1)
+    commands = [command for command in open_commands if not isinstance(command, Resign)] or list(open_commands)
+    chance.shuffle(commands)
+    return sorted(commands, key=lambda command: _rank(command, table))
+
+
+NO_PROGRESS: Final = 4
+
+
+def _rank(command: Command, table: TicitaireTable) -> int:
+    match command:
+        case MoveCards(source=source, target=target):
+            if table.layout.moved(source, target).to_turn_up(source) is not None:
+                return 1 if target in PILES else 0
+            if source is Spot.WASTE:
+                return 2 if target in PILES else 3
+            return 5
+        case TurnStock() | RecycleWaste():
+            return NO_PROGRESS
+        case TakeBack():
+            return 6
+        case _:
+            return 7
+
+
+@st.composite
+def games(draw: st.DrawFn, courses: tuple[Course, ...] = tuple(Course)) -> Played:
+    """Any accepted sequence of commands; most of them are whole games, for a third or so ends won."""
+    course = draw(st.sampled_from(courses))
+    timed = course is Course.TIMED_OUT or draw(st.booleans())
+    options = Options(
+        take_back=draw(st.booleans()),
+        strict_duo=draw(st.sampled_from([False, False, True])),
+        time_limit=draw(st.integers(60, 30 * DAY)) if timed else None,
+    )
+    return play(
+        random.Random(draw(st.integers(0, 2**32))),
+        options=options,
+        course=course,
+        length=LONGEST if course is Course.TO_THE_END else draw(st.integers(1, 300)),
+        whims=tuple(draw(st.lists(st.integers(0, 30), max_size=25))),
+    )

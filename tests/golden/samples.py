@@ -1,0 +1,102 @@
+"""Samples of the storage format, kept for ever: what was stored once must be read by every later program.
+
+``facts/`` has one event of every version of every fact, exactly as stored; ``games/`` has whole games, an event a
+line; ``games/results.json`` says what became of them. ``python -m tests.golden.samples`` adds what is missing: after
+a new fact, a new version of one, or another game in ``GAMES``. It never touches a sample that is there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from domain.events import chain, read_event
+from domain.games import FACT_TYPES
+from domain.ticitaire.facts import Options
+from tests.domain.ticitaire.players import Course, Played, play
+
+__all__ = ["FOLDER", "GAMES", "add_missing", "recorded_games", "results", "samples"]
+
+FOLDER: Final = Path(__file__).parent
+
+
+def _timed_out() -> Played:
+    options = Options(take_back=True, time_limit=900)
+    return play(random.Random(7), options=options, course=Course.TIMED_OUT, length=120)
+
+
+GAMES: Final[dict[str, Callable[[], Played]]] = {
+    "won": lambda: play(random.Random(WON), options=Options()),
+    "won-with-take-backs": lambda: play(random.Random(WON_BACK), options=Options(take_back=True)),
+    "won-strict-duo": lambda: play(random.Random(WON_STRICT), options=Options(strict_duo=True, time_limit=3600)),
+    "given-up": lambda: play(random.Random(3), options=Options(), course=Course.GIVEN_UP, length=60),
+    "given-up-strict-duo-with-take-backs": lambda: play(
+        random.Random(4), options=Options(strict_duo=True, take_back=True), course=Course.GIVEN_UP, length=150
+    ),
+    "timed-out-with-take-backs": _timed_out,
+}
+
+
+@cache
+def samples(folder: Path = FOLDER) -> dict[str, bytes]:
+    """Return the stored sample of every version of every fact, by file name."""
+    return {path.name: path.read_bytes() for path in sorted((folder / "facts").glob("*.json"))}
+
+
+@cache
+def recorded_games(folder: Path = FOLDER) -> dict[str, list[bytes]]:
+    """Return the events of every recorded game, as stored, by the game's name."""
+    return {path.stem: path.read_bytes().splitlines() for path in sorted((folder / "games").glob("*.jsonl"))}
+
+
+def results(folder: Path = FOLDER) -> dict[str, Any]:
+    """Return what became of every recorded game, by the game's name."""
+    path = folder / "games" / "results.json"
+    told: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return told
+
+
+def add_missing(folder: Path = FOLDER) -> Iterator[Path]:
+    """Add the games and samples that are missing; yield their files."""
+    (folder / "games").mkdir(parents=True, exist_ok=True)
+    (folder / "facts").mkdir(exist_ok=True)
+    for name, game in GAMES.items():
+        path = folder / "games" / f"{name}.jsonl"
+        if not path.exists():
+            _add_game(folder, name, game())
+            yield path
+    for lines in recorded_games.__wrapped__(folder).values():
+        for line in lines:
+            event = read_event(line, FACT_TYPES)
+            path = folder / "facts" / f"{event.fact.topic}.v{event.fact.version}.json"
+            if not path.exists():
+                (alone,) = chain(event.game, event.seq - 1, event.prev, [event.fact], event.cause)
+                path.write_bytes(alone.data)
+                yield path
+
+
+def _add_game(folder: Path, name: str, played: Played) -> None:
+    events = [event for command in played.events() for event in command]
+    finished = played.table.finished
+    if finished is None:
+        raise ValueError(f"the game {name} has no end")
+    told = {
+        "events": len(events),
+        "head": events[-1].hash,
+        "commitment": played.seeds.commitment.hex(),
+        "timed_out": played.ending == "timed-out",
+        "result": finished.model_dump(mode="json"),
+    }
+    (folder / "games" / f"{name}.jsonl").write_bytes(b"".join(event.data + b"\n" for event in events))
+    text = json.dumps({name: told, **results(folder)}, indent=2, sort_keys=True)
+    (folder / "games" / "results.json").write_text(f"{text}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    for added in add_missing():
+        sys.stdout.write(f"added {added}\n")
