@@ -294,8 +294,8 @@ def game_uuid(id: str) -> UUID:
     """
     try:
         return read_id(id, "game")[1]
-    except ValueError as error:
-        raise InvalidInput(str(error), "gameId") from None
+    except ValueError:
+        raise InvalidInput("This is not the id of a game. Take it from the field `id` of a game.", "gameId") from None
 
 
 def _key(key: str | None) -> str | None:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Final
 from uuid import UUID
 
@@ -33,7 +32,10 @@ def read_id(text: str, kind: str | None = None) -> tuple[str, UUID]:
     found, _, value = _read(text).partition(":")
     if kind is not None and found != kind:
         raise ValueError(f"this is not the id of a {kind}; take it from the field `id` of a {kind}")
-    return found, UUID(value)
+    try:
+        return found, UUID(value)
+    except ValueError:
+        raise _no_id() from None
 
 
 def write_cursor(position: int) -> str:
@@ -65,7 +67,11 @@ def _write(text: str) -> str:
 def _read(text: str) -> str:
     try:
         if len(text) > LONGEST:
-            raise ValueError("too long for an id")
+            raise _no_id()
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True).decode("ascii")
-    except (binascii.Error, UnicodeError):
-        raise ValueError("this is not an id of this server") from None
+    except ValueError:  # not ASCII, not base64, or not ASCII inside
+        raise _no_id() from None
+
+
+def _no_id() -> ValueError:
+    return ValueError("this is not an id of this server")

@@ -14,7 +14,9 @@ from tests.golden.samples import recorded_games, samples
 
 CATALOGUE = catalogue()
 VALIDATOR = jsonschema_rs.Draft202012Validator(CATALOGUE, validate_formats=True)
-MOVED: dict[str, Any] = json.loads(samples()["ticitaire.CardsMoved.v1.json"])
+SAMPLES = samples()
+RECORDED = recorded_games()
+MOVED: dict[str, Any] = json.loads(SAMPLES["ticitaire.CardsMoved.v1.json"])
 
 
 def test_the_catalogue_is_itself_a_valid_schema() -> None:
@@ -33,14 +35,14 @@ def test_every_field_of_a_fact_is_described_or_named_by_its_words(topic: str) ->
     assert set(event["properties"]["fact"]["properties"]) == set(FACT_TYPES[topic].model_fields)
 
 
-@pytest.mark.parametrize("name", samples())
+@pytest.mark.parametrize("name", SAMPLES)
 def test_every_sample_is_in_the_catalogue(name: str) -> None:
-    VALIDATOR.validate(json.loads(samples()[name]))
+    VALIDATOR.validate(json.loads(SAMPLES[name]))
 
 
-@pytest.mark.parametrize("name", recorded_games())
+@pytest.mark.parametrize("name", RECORDED)
 def test_every_recorded_event_is_in_the_catalogue(name: str) -> None:
-    assert all(VALIDATOR.is_valid(json.loads(line)) for line in recorded_games()[name])
+    assert all(VALIDATOR.is_valid(json.loads(line)) for line in RECORDED[name])
 
 
 @pytest.mark.parametrize(

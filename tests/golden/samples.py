@@ -11,7 +11,6 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,30 +24,25 @@ __all__ = ["FOLDER", "GAMES", "add_missing", "recorded_games", "results", "sampl
 FOLDER: Final = Path(__file__).parent
 
 
-def _timed_out() -> Played:
-    options = Options(take_back=True, time_limit=900)
-    return play(random.Random(7), options=options, course=Course.TIMED_OUT, length=120)
-
-
 GAMES: Final[dict[str, Callable[[], Played]]] = {
-    "won": lambda: play(random.Random(WON), options=Options()),
-    "won-with-take-backs": lambda: play(random.Random(WON_BACK), options=Options(take_back=True)),
-    "won-strict-duo": lambda: play(random.Random(WON_STRICT), options=Options(strict_duo=True, time_limit=3600)),
+    "won": lambda: play(random.Random(25), options=Options()),
+    "won-with-take-backs": lambda: play(random.Random(34), options=Options(take_back=True)),
+    "won-strict-duo": lambda: play(random.Random(64), options=Options(strict_duo=True, time_limit=3600)),
     "given-up": lambda: play(random.Random(3), options=Options(), course=Course.GIVEN_UP, length=60),
     "given-up-strict-duo-with-take-backs": lambda: play(
         random.Random(4), options=Options(strict_duo=True, take_back=True), course=Course.GIVEN_UP, length=150
     ),
-    "timed-out-with-take-backs": _timed_out,
+    "timed-out-with-take-backs": lambda: play(
+        random.Random(7), options=Options(take_back=True, time_limit=900), course=Course.TIMED_OUT, length=120
+    ),
 }
 
 
-@cache
 def samples(folder: Path = FOLDER) -> dict[str, bytes]:
     """Return the stored sample of every version of every fact, by file name."""
     return {path.name: path.read_bytes() for path in sorted((folder / "facts").glob("*.json"))}
 
 
-@cache
 def recorded_games(folder: Path = FOLDER) -> dict[str, list[bytes]]:
     """Return the events of every recorded game, as stored, by the game's name."""
     return {path.stem: path.read_bytes().splitlines() for path in sorted((folder / "games").glob("*.jsonl"))}
@@ -70,7 +64,7 @@ def add_missing(folder: Path = FOLDER) -> Iterator[Path]:
         if not path.exists():
             _add_game(folder, name, game())
             yield path
-    for lines in recorded_games.__wrapped__(folder).values():
+    for lines in recorded_games(folder).values():
         for line in lines:
             event = read_event(line, FACT_TYPES)
             path = folder / "facts" / f"{event.fact.topic}.v{event.fact.version}.json"

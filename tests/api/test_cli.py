@@ -1,0 +1,214 @@
+"""The command line, as an operator uses it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+import pytest
+from typer.testing import CliRunner, Result
+
+from api import cli
+from api.accounts import Accounts, Scope
+from api.settings import KEY_FILE, Settings, SettingsError
+from domain.application import Games
+from domain.catalogue import catalogue
+from domain.storage import Datastore
+from domain.ticitaire.rules import OpenTicitaire
+from domain.vault import Keyring
+from tests.conftest import KEYRING
+from tests.server import TIC, environment, serving
+
+ADA = UUID(int=1)
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    path = tmp_path / "server.key"
+    path.write_text(KEYRING.write())
+    return path
+
+
+@pytest.fixture
+def tic(database_url: str, key_file: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command on this test's database."""
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("TIC_SERVER_KEY_FILE", str(key_file))
+    return lambda *words: CliRunner().invoke(cli.app, words)
+
+
+def fails(*words: str, **settings: str) -> str:
+    """Run a command that must fail; return what it said."""
+    done = subprocess.run([TIC, *words], capture_output=True, text=True, env=environment(**settings), check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return " ".join(done.stderr.split())
+
+
+# serve
+
+
+def test_the_server_says_where_it_listens_and_stops_when_it_is_asked(database_url: str, key_file: Path) -> None:
+    with serving({"DATABASE_URL": database_url, "TIC_SERVER_KEY_FILE": str(key_file)}) as server:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/graphql", server.url)
+        assert server.stop() == 0
+
+
+def test_a_server_that_is_given_a_database_must_be_given_its_key(database_url: str) -> None:
+    assert "tic key new > server.key" in fails("serve", DATABASE_URL=database_url)
+
+
+def test_a_key_file_that_is_not_there_is_named(tmp_path: Path, database_url: str) -> None:
+    said = fails("serve", DATABASE_URL=database_url, TIC_SERVER_KEY_FILE=str(tmp_path / "none"))
+    assert "There is no key file" in said
+
+
+def test_a_database_that_can_not_be_reached_is_said_without_its_password() -> None:
+    url = "postgresql://tic:geheim@127.0.0.1:1/tic"
+    said = fails("player", "erase", str(ADA), DATABASE_URL=url)
+    assert "can't be reached" in said
+    assert "geheim" not in said
+
+
+# key
+
+
+def test_a_new_key_fits_a_key_file() -> None:
+    printed = CliRunner().invoke(cli.app, ["key", "new"]).stdout
+    assert len(Keyring.parse(printed).keys) == 1
+
+
+def test_keys_are_listed_by_their_ids_alone(tic: Run) -> None:
+    listed = tic("key", "list").stdout
+    assert listed.split() == [KEYRING.current.id]
+
+
+def test_a_rotation_seals_with_a_new_key_and_keeps_the_old_one(tic: Run, games: Games, key_file: Path) -> None:
+    games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
+    assert tic("key", "rotate").exit_code == 0
+    keyring = Keyring.parse(key_file.read_text())
+    assert [key.id for key in keyring.keys][1:] == [KEYRING.current.id]
+
+
+def test_pruning_drops_the_old_keys_when_nothing_needs_them(
+    tic: Run, games: Games, key_file: Path, database_url: str
+) -> None:
+    games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
+    tic("key", "rotate")
+    assert tic("key", "prune").exit_code == 0
+    (key,) = Keyring.parse(key_file.read_text()).keys
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT DISTINCT key_id FROM sealed_seeds").fetchall() == [(key.id,)]
+
+
+def test_the_embedded_databases_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    settings = Settings(folder=tmp_path / "tic", database_url=None, server_key_file=None)
+    first, again = settings.keyring(), settings.keyring()
+    assert first.current.id == again.current.id
+    assert (tmp_path / "tic" / KEY_FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_file_with_something_else_in_it_is_refused_without_repeating_it(tmp_path: Path) -> None:
+    path = tmp_path / "server.key"
+    path.write_text("not a key")
+    settings = Settings(server_key_file=path)
+    with pytest.raises(SettingsError) as refused:
+        settings.keyring()
+    assert "not a key" not in str(refused.value)
+
+
+# token, player
+
+
+def test_a_granted_token_has_the_scopes_that_were_named(tic: Run, datastore: Datastore) -> None:
+    accounts = Accounts(datastore)
+    player, _ = accounts.register("Ada")
+    token = tic("token", "grant", str(player.id), "--scope", "audit", "--scope", "organise").stdout.strip()
+    caller = accounts.authenticate(token)
+    assert caller is not None
+    assert caller.scopes == {Scope.AUDIT, Scope.ORGANISE}
+
+
+def test_no_token_is_granted_to_a_player_who_is_not_there(tic: Run) -> None:
+    assert tic("token", "grant", str(ADA), "--scope", "audit").exit_code == 1
+
+
+def test_a_revoked_token_stands_for_nobody(tic: Run, datastore: Datastore) -> None:
+    accounts = Accounts(datastore)
+    _, token = accounts.register("Ada")
+    caller = accounts.authenticate(token)
+    assert caller is not None
+    assert tic("token", "revoke", caller.token_id).exit_code == 0
+    assert accounts.authenticate(token) is None
+    assert tic("token", "revoke", caller.token_id).exit_code == 1
+
+
+def test_an_erased_player_leaves_neither_name_nor_token(tic: Run, datastore: Datastore) -> None:
+    accounts = Accounts(datastore)
+    player, token = accounts.register("Ada")
+    assert tic("player", "erase", str(player.id)).exit_code == 0
+    assert accounts.players([player.id]) == {}
+    assert accounts.authenticate(token) is None
+    assert tic("player", "erase", str(player.id)).exit_code == 1
+
+
+@pytest.mark.parametrize("player", ["nobody", "Z2FtZTow"])
+def test_a_player_is_named_by_an_id(tic: Run, player: str) -> None:
+    assert tic("player", "erase", player).exit_code == 2
+
+
+# project
+
+
+def test_a_rebuilt_list_holds_every_game_again(tic: Run, games: Games, database_url: str) -> None:
+    for _ in range(3):
+        games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
+    done = tic("project", "rebuild", "lobby")
+    assert done.exit_code == 0
+    assert "9 events taken in" in done.stderr
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT count(*) FROM lobby_games").fetchone() == (3,)
+
+
+def test_an_unknown_read_model_is_refused_with_those_there_are(tic: Run) -> None:
+    done = tic("project", "rebuild", "nonsense")
+    assert done.exit_code == 2
+    assert "lobby" in done.stderr
+
+
+def test_a_projector_of_its_own_follows_until_it_is_stopped(games: Games, database_url: str, key_file: Path) -> None:
+    settings = environment(DATABASE_URL=database_url, TIC_SERVER_KEY_FILE=str(key_file))
+    with subprocess.Popen([TIC, "project", "run"], env=settings, stderr=subprocess.DEVNULL) as process:
+        games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute("SET statement_timeout = '30s'")
+            connection.execute(
+                "DO $$ BEGIN WHILE (SELECT count(*) FROM lobby_games) = 0 LOOP PERFORM pg_sleep(0.05); END LOOP; END $$"
+            )
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+# schema, events
+
+
+def test_the_schema_is_printed() -> None:
+    assert "type TicitaireGame" in CliRunner().invoke(cli.app, ["schema"]).stdout
+
+
+def test_the_catalogue_of_events_is_written_to_a_file(tmp_path: Path) -> None:
+    CliRunner().invoke(cli.app, ["events", "--output", str(tmp_path / "events.json")])
+    assert json.loads((tmp_path / "events.json").read_text()) == catalogue()
+
+
+def test_the_published_catalogue_is_the_catalogue() -> None:
+    published = Path(__file__).parents[2] / "docs" / "events.schema.json"
+    assert json.loads(published.read_text()) == catalogue()

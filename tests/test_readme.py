@@ -1,0 +1,52 @@
+"""What a newcomer reads and runs first works as it stands."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import KEYRING
+from tests.server import ROOT, Server, environment, serving
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def server(database_url: str, tmp_path: Path) -> Iterator[Server]:
+    key_file = tmp_path / "server.key"
+    key_file.write_text(KEYRING.write())
+    with serving({"DATABASE_URL": database_url, "TIC_SERVER_KEY_FILE": str(key_file)}) as server:
+        yield server
+
+
+def test_the_readmes_move_and_refusal_are_what_the_server_answers(server: Server) -> None:
+    transcript = README.replace("http://127.0.0.1:8000/graphql", server.url)
+    test = doctest.DocTestParser().get_doctest(transcript, {}, "README.md", "README.md", 0)
+    assert len(test.examples) == 6
+    told: list[str] = []
+    outcome = doctest.DocTestRunner().run(test, out=told.append)
+    assert not outcome.failed, "".join(told)
+
+
+def test_the_example_client_plays_watches_and_reads_a_game(server: Server) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "play.py"), server.url, "--moves", "40"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "every hash is right" in done.stdout.splitlines()[-1]
+
+
+def test_the_example_client_imports_nothing_of_ours() -> None:
+    source = (ROOT / "examples" / "play.py").read_text(encoding="utf-8")
+    imported = {line.split()[1].split(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
+    assert imported - set(sys.stdlib_module_names) == {"websockets"}
+
+
+@pytest.mark.parametrize("page", ["docs/rules.md", "docs/fairness.md", "docs/dealing.md", "docs/events.md"])
+def test_the_readme_points_to_pages_that_exist(page: str) -> None:
+    assert f"({page})" in README
+    assert (ROOT / page).is_file()
