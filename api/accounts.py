@@ -6,6 +6,7 @@ Events know a player by a random id and nothing else. A token is shown once and 
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import threading
 import time
@@ -146,6 +147,8 @@ class Accounts:
 
         Every server is told, and ends the connections that came with it.
         """
+        if not _TOKEN_ID.fullmatch(token_id):
+            return False  # whatever a client sent; the database can't even be asked for some of it
         with self._datastore.transaction(commit=True) as cursor:
             cursor.execute(
                 "UPDATE tokens SET revoked_at = clock_timestamp() WHERE left(digest, 16) = %s"
@@ -204,6 +207,9 @@ class Accounts:
 
 
 _ISSUE: Final = "INSERT INTO tokens (digest, player, scopes) VALUES (%s, %s, %s)"
+
+
+_TOKEN_ID: Final = re.compile("[0-9a-f]{16}")
 
 
 def _new_token() -> str:

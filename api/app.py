@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 from uuid import UUID
 
+import strawberry
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -20,7 +21,6 @@ from api.accounts import Accounts
 from api.context import Context, World
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unavailable
-from api.limits import Limits
 from api.live import Live, stopped
 from api.schema import KINDS, LIMITS, schema
 from api.settings import Settings
@@ -41,11 +41,11 @@ GRAPHQL_PATH: Final = "/graphql"
 class _House:
     """One server between its start and its end."""
 
-    def __init__(self, settings: Settings, url: str, keyring: Keyring, limits: Limits) -> None:
+    def __init__(self, settings: Settings, url: str, keyring: Keyring, served: strawberry.Schema) -> None:
         self.settings: Final = settings
         self.url: Final = url
         self.keyring: Final = keyring
-        self.endpoint: Final = GraphQLEndpoint(schema, context=self.context, limits=limits, graphiql=settings.graphiql)
+        self.endpoint: Final = GraphQLEndpoint(served, context=self.context, limits=LIMITS, graphiql=settings.graphiql)
         self.world: World | None = None
 
     async def context(self, connection: HTTPConnection, token: str | None, request_id: str) -> Context:  # noqa: ARG002
@@ -131,9 +131,9 @@ async def _to_graphql(_: Request) -> Response:
     return RedirectResponse(GRAPHQL_PATH)
 
 
-def create_app(settings: Settings, url: str, keyring: Keyring, limits: Limits = LIMITS) -> Starlette:
+def create_app(settings: Settings, url: str, keyring: Keyring, served: strawberry.Schema = schema) -> Starlette:
     """Return the ASGI application on the database at ``url``. It touches nothing before it starts."""
-    house = _House(settings, url, keyring, limits)
+    house = _House(settings, url, keyring, served)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

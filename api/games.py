@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, Final, TypeAlias, cast
 from uuid import UUID
@@ -34,7 +34,7 @@ from domain.decider import EVERYTHING, Command, Viewer
 from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
-from domain.lifecycle import Table
+from domain.lifecycle import Resign, Table
 from projections.lobby import Status
 
 __all__ = [
@@ -175,8 +175,11 @@ class Game(Node):
     @strawberry.field(description="Exactly what you may do now; empty if it is not your turn, or not your game.")
     def legal_actions(self, info: Info) -> list[LegalAction]:
         """Return the actions open to the caller."""
-        kind = info.context.world.kinds[self.record.decider.kind]
-        return kind.actions(self.record, self.record.legal_commands(self.viewer.seat))
+        kind, deadline = info.context.world.kinds[self.record.decider.kind], self._table.deadline
+        commands = self.record.legal_commands(self.viewer.seat)
+        if deadline is not None and datetime.now(UTC) >= deadline:  # the time-out is a moment behind
+            commands = [command for command in commands if isinstance(command, Resign)]
+        return kind.actions(self.record, commands)
 
     @strawberry.field(description="The events of the game after a number, those of its whole life.")
     async def events(
@@ -335,6 +338,11 @@ async def answer(info: Info, work: Callable[[], Outcome]) -> CommandResult:
         outcome = await info.context.world.blocking(work)
     except Refusable as error:
         return refusal(error)
+    return answer_of(info, outcome)
+
+
+def answer_of(info: Info, outcome: Outcome) -> CommandAccepted:
+    """Show an outcome."""
     return CommandAccepted(
         game=show(info, outcome.game),
         events=[event(info, one) for one in outcome.events],

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Live", "Reader"]
 
 POLL_SECONDS: Final = 0.5
+PAUSE_SECONDS: Final = 0.01
+"""Between two looks at the log, so that under load one look finds many events."""
 RETRY_SECONDS: Final = 0.5
 BATCH: Final = 1_000
 """Events that are read from the log at once."""
@@ -124,18 +126,23 @@ class Live:
                     for channel in (CHANNEL, TOKENS_CHANNEL):
                         await conn.execute(SQL("LISTEN {}").format(Identifier(channel)))
                     if not known:
-                        row = await (await conn.execute(_END)).fetchone()
-                        self._position, known = int(row[0]) if row else 0, True
+                        self._position, known = await self._end(conn), True
                     await self._follow(conn)
             except (psycopg.Error, PersistenceError) as error:
                 _logger.warning("subscriptions wait for the database", error=type(error).__name__)
                 await asyncio.sleep(RETRY_SECONDS)
+
+    @staticmethod
+    async def _end(conn: psycopg.AsyncConnection) -> int:
+        row = await (await conn.execute(_END, prepare=True)).fetchone()
+        return int(row[0]) if row else 0
 
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
         await self._on_tokens()  # what was revoked while nobody listened
         while True:
             while await self._hand_out(conn) == BATCH:
                 pass
+            await asyncio.sleep(PAUSE_SECONDS)
             tokens = False
             async for notification in conn.notifies(timeout=POLL_SECONDS, stop_after=1):
                 tokens = tokens or notification.channel == TOKENS_CHANNEL
@@ -143,6 +150,11 @@ class Live:
                 await self._on_tokens()
 
     async def _hand_out(self, conn: psycopg.AsyncConnection) -> int:
+        if not self._readers:
+            end = await self._end(conn)
+            if not self._readers:  # a reader who came meanwhile is told all that follows what he has read
+                self._position = end
+                return 0
         cursor = await conn.execute(_NEWER, (list(self._readers), self._position, BATCH), prepare=True)
         rows = await cursor.fetchall()
         for position, game, state in rows:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from typing import Annotated, Final
+from uuid import UUID
 
 import strawberry
-from strawberry.tools import merge_types
+from strawberry.schema.config import StrawberryConfig
+from strawberry.types.scalar import ScalarDefinition
 
 from api import ticitaire
 from api.accounts import Scope
@@ -28,7 +30,7 @@ from domain.dealing import ALGORITHM
 from domain.game import Game as Record
 from domain.games import RULESETS
 
-__all__ = ["KINDS", "LIMITS", "schema"]
+__all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
 
 _KINDS: Final = (ticitaire.KIND,)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
@@ -48,7 +50,7 @@ class Ruleset:
 class ServerInfo:
     """The server."""
 
-    time: datetime = strawberry.field(description="The server's time.")
+    time: datetime = strawberry.field(description="The time by which events and deadlines are told.")
     version: str = strawberry.field(description="The program's version.")
     rulesets: list[Ruleset] = strawberry.field(description="What can be played, and under which rules.")
     dealing: str = strawberry.field(description="The published algorithm by which decks are dealt.")
@@ -89,10 +91,10 @@ class Query:
     """The queries."""
 
     @strawberry.field(description="What this server is and plays.")
-    def server_info(self) -> ServerInfo:
+    async def server_info(self, info: Info) -> ServerInfo:
         """Describe the server."""
         rulesets = [Ruleset(kind=GameKind(kind), number=number) for kind, number in RULESETS.items()]
-        time = datetime.now(UTC)
+        time = await info.context.world.blocking(info.context.world.games.now)
         return ServerInfo(time=time, version=version("tic-server"), rulesets=rulesets, dealing=ALGORITHM)
 
     @strawberry.field(description="You; null if you came without a token.")
@@ -193,11 +195,30 @@ async def _must_find(info: Info, id: str) -> Record:
         raise NotFound("There is no such game. Take the id from the field `id` of a game.") from None
 
 
-Mutation = merge_types("Mutation", (PlayersMutation, ticitaire.TicitaireMutation))
+_SCALARS: Final[dict[object, ScalarDefinition]] = {
+    UUID: strawberry.scalar(
+        name="UUID", serialize=str, parse_value=UUID, description="A UUID: 36 characters, as RFC 9562 writes it."
+    ),
+    datetime: strawberry.scalar(
+        name="DateTime",
+        serialize=datetime.isoformat,
+        parse_value=datetime.fromisoformat,
+        description="A time in UTC, as ISO 8601 writes it.",
+    ),
+}
+"""The scalars beside GraphQL's own. None of them is ever an input."""
 
-schema: Final = strawberry.Schema(
-    query=Query,
-    mutation=Mutation,
-    subscription=Subscription,
-    types=[*LIFECYCLE_TYPES, *(type_ for kind in _KINDS for type_ in kind.types)],
-)
+
+def build_schema(*more_mutations: type) -> strawberry.Schema:
+    """Return the schema; ``more_mutations`` are merged in, for measuring."""
+    mutations = (PlayersMutation, ticitaire.TicitaireMutation, *more_mutations)
+    return strawberry.Schema(
+        query=Query,
+        mutation=strawberry.type(type("Mutation", mutations, {}), description="What can be done."),
+        subscription=Subscription,
+        types=[*LIFECYCLE_TYPES, *(type_ for kind in _KINDS for type_ in kind.types)],
+        config=StrawberryConfig(scalar_map=_SCALARS),
+    )
+
+
+schema: Final = build_schema()

@@ -87,8 +87,7 @@ class Games:
     ) -> None:
         """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again."""
         self._recorder: Final = recorder
-        self._mapper: Final = EventMapper()
-        self._store: Final = EventStore[UUID](self._mapper, recorder)
+        self._store: Final = EventStore[UUID](EventMapper(), recorder)
         self._vault: Final = vault
         self._deciders: Final = deciders
         self._keep: Final = keep
@@ -214,7 +213,7 @@ class Games:
             stored = self._recorder.span(last.game, after=last.seq - 1, first=1)
         except OperationalError as error:
             raise Undecided from error
-        return bool(stored) and stored[0].state == last.data
+        return bool(stored) and stored[0].data == last.data
 
     def _again(self, game: Game, cause: Cause) -> Outcome:
         first = game.answered.get(cause.key) if cause.key else None
@@ -253,13 +252,21 @@ class Games:
             raise GameNotFound
         return self._unfolded(game_id, now.decider, now.table.seeds).after(self.events(game_id, after=0, first=version))
 
+    def now(self) -> datetime:
+        """Return the database's time, which is the time of events.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        return self._recorder.now()
+
     def events(self, game_id: UUID, *, after: int, first: int) -> tuple[Event, ...]:
         """Return at most ``first`` events of a game after a sequence number; none where there is no such game.
 
         Raises:
             OperationalError: the database is away.
         """
-        return tuple(map(self._mapper.to_domain_event, self._recorder.span(game_id, after=after, first=first)))
+        return tuple(self._recorder.span(game_id, after=after, first=first))
 
     # What is kept in memory
 
@@ -280,10 +287,9 @@ class Games:
     def _refresh(self, entry: _Entry, game_id: UUID) -> tuple[Game | None, datetime]:
         """Read what is newer than the game in memory; also tell the database's time."""
         known = entry.game
-        stored, now = self._recorder.newer(game_id, known.version if known else 0)
-        if not stored:
+        events, now = self._recorder.newer(game_id, known.version if known else 0)
+        if not events:
             return known, now
-        events = [self._mapper.to_domain_event(event) for event in stored]
         game = (known or self._first_read(game_id, events)).after(events)
         if entry.game is None or entry.game.version < game.version:
             entry.game = game

@@ -9,16 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 from domain.dealing import Seeds
 
-__all__ = ["EVERYTHING", "PUBLIC", "AnyDecider", "Command", "Decider", "Fact", "RuleViolation", "Viewer", "fold"]
+__all__ = [
+    "EVERYTHING",
+    "PUBLIC",
+    "AnyDecider",
+    "Command",
+    "Decider",
+    "Fact",
+    "Instant",
+    "RuleViolation",
+    "Viewer",
+    "fold",
+    "write_instant",
+]
+
+
+def write_instant(at: datetime) -> str:
+    """Write a time as events do: UTC, with six digits of a second."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+Instant = Annotated[
+    datetime,
+    PlainSerializer(write_instant, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A time in a fact."""
 
 
 class Fact(BaseModel):
@@ -28,7 +53,12 @@ class Fact(BaseModel):
     ``upcast`` and a test on a stored sample.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=True,
+    )
 
     topic: ClassVar[str]
     """The stable name under which the fact is stored, such as ``ticitaire.StockTurned``; never a Python path."""
@@ -48,6 +78,9 @@ class Command(BaseModel):
     """A request in the imperative. Rules know seats only, 1 being the first; 0 is nobody at the table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    name: ClassVar[str]
+    """The stable name of the command, such as ``ticitaire.TurnStock``: it goes into the digest of what was asked."""
 
     seat: int = 0
 

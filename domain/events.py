@@ -9,15 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pydantic_core import from_json
 
-from domain.decider import Command, Fact
+from domain.decider import Command, Fact, write_instant
 
 __all__ = [
     "GENESIS",
@@ -68,11 +67,10 @@ def key_digest(who: UUID | str, key: str) -> str:
 def content_digest(command: Command) -> str:
     """Return the digest of what a command asks for, hex: the same key must come with the same content."""
     content = json.dumps(command.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(f"tic/command/v1\n{type(command).__name__}\n{content}".encode()).hexdigest()
+    return hashlib.sha256(f"tic/command/v1\n{command.name}\n{content}".encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """Who asked for what, and when: what the events of one command share."""
 
     actor: str
@@ -84,8 +82,7 @@ class Cause:
     """See ``content_digest``; None where there is no key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A fact in its envelope.
 
     ``originator_id`` and ``originator_version`` are the eventsourcing library's names for the game and the
@@ -124,7 +121,7 @@ def chain(game: UUID, version: int, head: str, facts: Sequence[Fact], cause: Cau
         data = _write(
             {
                 "actor": cause.actor,
-                "at": cause.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                "at": write_instant(cause.at),
                 "content": cause.content,
                 "fact": fact.model_dump(mode="json"),
                 "game": str(game),
@@ -150,18 +147,18 @@ def read_event(data: bytes, types: FactTypes) -> Event:
         ValueError: the bytes are not an event that this program knows.
     """
     try:
-        fields: dict[str, Any] = from_json(data)
-        fact_type, stored = types[fields["type"]], fields["fact"]
-        if fields["v"] != fact_type.version:
-            stored = fact_type.upcast(stored, fields["v"])
+        stored: dict[str, Any] = from_json(data)
+        fact_type, fact = types[stored["type"]], stored["fact"]
+        if stored["v"] != fact_type.version:
+            fact = fact_type.upcast(fact, stored["v"])
         return Event(
-            originator_id=_uuid(fields["game"]),
-            originator_version=fields["seq"],
-            fact=fact_type.model_validate(stored),
-            cause=Cause(fields["actor"], datetime.fromisoformat(fields["at"]), fields["key"], fields["content"]),
-            part=fields["part"],
-            parts=fields["of"],
-            prev=fields["prev"],
+            originator_id=_uuid(stored["game"]),
+            originator_version=stored["seq"],
+            fact=fact_type.model_validate(fact),
+            cause=Cause(stored["actor"], datetime.fromisoformat(stored["at"]), stored["key"], stored["content"]),
+            part=stored["part"],
+            parts=stored["of"],
+            prev=stored["prev"],
             data=data,
             hash=chain_hash(data),
         )

@@ -57,7 +57,7 @@ class Game:
         """
         at = max(cause.at, self.at)
         facts = self.decider.decide(command, self.table, at)
-        return chain(self.id, self.version, self.head, facts, replace(cause, at=at))
+        return chain(self.id, self.version, self.head, facts, cause._replace(at=at))
 
     def after(self, events: Iterable[Event]) -> Game:
         """Return the game after committed events that follow this version."""

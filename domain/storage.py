@@ -93,14 +93,16 @@ class Datastore(PostgresDatastore):
             OperationalError: the database is away.
         """
         try:
-            with self.get_connection() as conn:
-                return conn.execute(query, parameters, prepare=True).fetchall()
+            return self._read(query, parameters)
         except (OperationalError, InterfaceError) as error:
             if isinstance(error.__cause__, PoolTimeout):
                 raise
             self.pool.check()
-        with self.get_connection() as conn:
-            return conn.execute(query, parameters, prepare=True).fetchall()
+        return self._read(query, parameters)
+
+    def _read(self, query: Composed, parameters: Sequence[object]) -> list[DictRow]:
+        with self.get_connection() as conn, conn.cursor(binary=True) as cursor:
+            return cursor.execute(query, parameters, prepare=True).fetchall()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -165,7 +167,7 @@ class EventRecorder(PostgresApplicationRecorder):
         """Replace the idle connections that a failover has left dead."""
         self._datastore.pool.check()
 
-    def newer(self, game: UUID, version: int) -> tuple[list[StoredEvent], datetime]:
+    def newer(self, game: UUID, version: int) -> tuple[list[Event], datetime]:
         """Return a game's events after a version and the database's time, in one round trip.
 
         Raises:
@@ -173,15 +175,25 @@ class EventRecorder(PostgresApplicationRecorder):
         """
         rows = self._datastore.read(_NEWER, (game, version))
         now: datetime = rows[0]["now"]
-        return [_stored(game, row) for row in rows if row["seq"] is not None], now
+        return [read_event(row["state"], FACT_TYPES) for row in rows if row["state"] is not None], now
 
-    def span(self, game: UUID, *, after: int, first: int) -> list[StoredEvent]:
+    def now(self) -> datetime:
+        """Return the database's time.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        now: datetime = self._datastore.read(_NOW, ())[0]["now"]
+        return now
+
+    def span(self, game: UUID, *, after: int, first: int) -> list[Event]:
         """Return at most ``first`` events of a game after a sequence number.
 
         Raises:
             OperationalError: the database is away.
         """
-        return [_stored(game, row) for row in self._datastore.read(_SPAN, (game, after, first))]
+        rows = self._datastore.read(_SPAN, (game, after, first))
+        return [read_event(row["state"], FACT_TYPES) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,20 +216,16 @@ def log_end(cursor: Cursor[DictRow]) -> int:
     return int(row["position"]) if row else 0
 
 
-def _stored(game: UUID, row: DictRow) -> StoredEvent:
-    return StoredEvent(game, row["seq"], row["topic"], bytes(row["state"]))
-
-
 _TABLE: Final = Identifier(EVENTS_TABLE)
 _NEWER: Final = SQL(
-    "SELECT clock.now, e.originator_version AS seq, e.topic, e.state"
+    "SELECT clock.now, e.state"
     " FROM (SELECT clock_timestamp() AS now) AS clock"
     " LEFT JOIN {} AS e ON e.originator_id = %s AND e.originator_version > %s"
     " ORDER BY e.originator_version"
 ).format(_TABLE)
+_NOW: Final = SQL("SELECT clock_timestamp() AS now").format()
 _SPAN: Final = SQL(
-    "SELECT originator_version AS seq, topic, state FROM {}"
-    " WHERE originator_id = %s AND originator_version > %s ORDER BY originator_version LIMIT %s"
+    "SELECT state FROM {} WHERE originator_id = %s AND originator_version > %s ORDER BY originator_version LIMIT %s"
 ).format(_TABLE)
 _LOG: Final = SQL(
     "SELECT notification_id AS position, state FROM {} WHERE notification_id > %s ORDER BY notification_id LIMIT %s"

@@ -120,8 +120,9 @@ class Socket:
         async with asyncio.timeout(PATIENCE):
             return json.loads(await self.connection.recv())
 
-    async def subscribe(self, query: str, /, id: str = "1", **variables: Any) -> None:
-        await self.say({"type": "subscribe", "id": id, "payload": {"query": query, "variables": variables}})
+    async def subscribe(self, query: str, /, **variables: Any) -> None:
+        """Begin the socket's only operation."""
+        await self.say({"type": "subscribe", "id": "1", "payload": {"query": query, "variables": variables}})
 
     async def next(self) -> Any:
         """Return what the next result holds under its only field."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from pydantic import Field
@@ -23,6 +22,7 @@ from domain.lifecycle import (
     RunOutOfTime,
     SeedsRevealed,
     TimedOut,
+    changed,
     extended,
     in_time,
     still_open,
@@ -43,12 +43,16 @@ RULESET: Final = 1
 class OpenTicitaire(Command):
     """Open a game: one player, dealt at once (G3)."""
 
+    name: ClassVar[str] = "ticitaire.OpenTicitaire"
+
     player: UUID
     options: f.Options = f.Options()
 
 
 class MoveCards(Command):
     """Move the run, or the card in reach, from one place to another (S2 to S6)."""
+
+    name: ClassVar[str] = "ticitaire.MoveCards"
 
     source: Spot
     target: Spot
@@ -57,13 +61,19 @@ class MoveCards(Command):
 class TurnStock(Command):
     """Turn the stock's next card to the waste (S8)."""
 
+    name: ClassVar[str] = "ticitaire.TurnStock"
+
 
 class RecycleWaste(Command):
     """Turn the waste over to be the stock again (S8)."""
 
+    name: ClassVar[str] = "ticitaire.RecycleWaste"
+
 
 class TakeBack(Command):
     """Return to the position before the last moves (S11)."""
+
+    name: ClassVar[str] = "ticitaire.TakeBack"
 
     moves: int = Field(default=1, ge=1)
 
@@ -85,18 +95,22 @@ def decide(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact,
     """
     if isinstance(command, OpenTicitaire):
         return _open(command, table, at)
-    still_open(table)
+    still_open(table, "S9")
     match command:
         case RunOutOfTime():
             return _finish(table, time_out(table, at, seat=1), ending=Ending.GIVEN_UP)  # G2
         case ExtendDeadline():
             return (extended(table, command),)
+        case Resign():
+            return _finish(
+                table, PlayerResigned(seat=command.seat), ending=Ending.GIVEN_UP
+            )  # Ticitaire S9: at any time
         case _:
             in_time(table, at)
-            return _decide_for_player(command, table)
+            return _decide_in_time(command, table)
 
 
-def _decide_for_player(command: Command, table: TicitaireTable) -> tuple[Fact, ...]:
+def _decide_in_time(command: Command, table: TicitaireTable) -> tuple[Fact, ...]:
     match command:
         case MoveCards():
             return _with_the_win(table, *_move(command, table))
@@ -106,8 +120,6 @@ def _decide_for_player(command: Command, table: TicitaireTable) -> tuple[Fact, .
             return (_recycle(table),)
         case TakeBack():
             return (_take_back(command, table),)
-        case Resign():
-            return _finish(table, PlayerResigned(seat=command.seat), ending=Ending.GIVEN_UP)
         case _:
             raise TypeError(f"{type(command).__name__} is not a command of {KIND}")
 
@@ -200,21 +212,21 @@ def evolve(table: TicitaireTable, fact: Fact) -> TicitaireTable:
     match fact:
         case f.CardsMoved():
             layout, earlier = layout.moved(fact.source, fact.target), _and_earlier(table)
-            return replace(table, version=version, layout=layout, moves=table.moves + 1, earlier=earlier)
+            return changed(table, version=version, layout=layout, moves=table.moves + 1, earlier=earlier)
         case f.CardTurnedUp():
             seen = table.saw(layout.column(fact.column).buried[-1], fact.card)
-            return replace(table, version=version, layout=layout.turned_up(fact.column), seen=seen)
+            return changed(table, version=version, layout=layout.turned_up(fact.column), seen=seen)
         case f.StockTurned():
             seen, earlier = table.saw(layout.stock[0], fact.card), _and_earlier(table)
             layout, turns = layout.stock_turned(), table.turns + 1
-            return replace(table, version=version, layout=layout, seen=seen, turns=turns, earlier=earlier)
+            return changed(table, version=version, layout=layout, seen=seen, turns=turns, earlier=earlier)
         case f.WasteRecycled():
             layout, earlier = layout.recycled(), _and_earlier(table)
-            return replace(table, version=version, layout=layout, recycles=table.recycles + 1, earlier=earlier)
+            return changed(table, version=version, layout=layout, recycles=table.recycles + 1, earlier=earlier)
         case f.MovesTakenBack():
             _, layout = table.earlier[-fact.moves]
             earlier, take_backs = table.earlier[: -fact.moves], table.take_backs + 1
-            return replace(table, version=version, layout=layout, earlier=earlier, take_backs=take_backs)
+            return changed(table, version=version, layout=layout, earlier=earlier, take_backs=take_backs)
         case f.TableauDealt():
             return _dealt(lifecycle.evolve(table, fact), fact)
         case SeedsRevealed():
@@ -227,13 +239,13 @@ def _dealt(table: TicitaireTable, fact: f.TableauDealt) -> TicitaireTable:
     seen = list(table.seen)
     for column, card in zip(DEALT.columns, fact.exposed, strict=True):
         seen[column.run[0]] = card
-    return replace(table, layout=DEALT, seen=tuple(seen), deck=lifecycle.order_of(table, fact), dealt=fact)
+    return changed(table, layout=DEALT, seen=tuple(seen), deck=lifecycle.order_of(table, fact), dealt=fact)
 
 
 def _revealed(table: TicitaireTable) -> TicitaireTable:
     """Every card is known from here on, also to whoever folded without seeds."""
     deck = lifecycle.order_of(table, table.dealt) if table.dealt else None
-    return replace(table, deck=deck, seen=deck or table.seen)
+    return changed(table, deck=deck, seen=deck or table.seen)
 
 
 def _and_earlier(table: TicitaireTable) -> tuple[tuple[int, Layout], ...]:
@@ -272,7 +284,10 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
 
 
 def legal_commands(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
-    """Return exactly the commands that ``decide`` accepts from a seat; taking back is listed for one move."""
+    """Return exactly the commands that ``decide`` accepts from a seat while there is time.
+
+    Taking back is listed for one move.
+    """
     if seat != 1 or table.over or table.dealt is None:
         return ()
     commands: list[Command] = [

@@ -128,7 +128,7 @@ DEALT: Final = Layout(
 """The layout after the deal (S1): seven to each column in turn, then one face-up on each; the rest is the stock."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TicitaireTable(Table):
     """The state of one game."""
 

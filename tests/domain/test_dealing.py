@@ -170,6 +170,12 @@ def test_the_salt_of_the_second_player_is_not_that_of_the_first() -> None:
     assert entropy_salt(["aa", "-"]) != entropy_salt(["-", "aa"])
 
 
+def test_a_stream_that_runs_dry_stops_instead_of_starting_again() -> None:
+    # 256 things need a byte each without rejection, 257 have no byte that is fair to all: no deck comes near it.
+    with pytest.raises(StopIteration):
+        shuffled(range(257), LAST, bytes(32), "too many")
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_and_one_thing_are_shuffled_already(count: int) -> None:
     assert shuffled(range(count), LAST, bytes(32), "few") == tuple(range(count))

@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from domain.decider import Fact
+from domain.decider import Command, Fact
 from domain.events import (
     GENESIS,
     SERVER,
@@ -26,9 +26,9 @@ from domain.events import (
     player_actor,
     read_event,
 )
-from domain.lifecycle import PlayerSeated, Resign, RunOutOfTime
+from domain.lifecycle import ExtendDeadline, PlayerSeated, Resign, RunOutOfTime
 from domain.ticitaire.facts import Spot
-from domain.ticitaire.rules import MoveCards, TakeBack
+from domain.ticitaire.rules import MoveCards, OpenTicitaire, RecycleWaste, TakeBack, TurnStock
 
 GAME = UUID("00000000-0000-4000-8000-000000000001")
 PLAYER = UUID("00000000-0000-4000-8000-00000000000a")
@@ -197,7 +197,7 @@ def test_a_key_of_another_player_has_another_digest() -> None:
 
 
 def test_a_command_has_the_digest_of_its_content() -> None:
-    text = 'tic/command/v1\nMoveCards\n{"seat":1,"source":"waste","target":"low"}'
+    text = 'tic/command/v1\nticitaire.MoveCards\n{"seat":1,"source":"waste","target":"low"}'
     assert content_digest(MoveCards(seat=1, source=Spot.WASTE, target=Spot.LOW)) == (
         hashlib.sha256(text.encode()).hexdigest()
     )
@@ -206,3 +206,10 @@ def test_a_command_has_the_digest_of_its_content() -> None:
 def test_commands_that_ask_for_different_things_have_different_digests() -> None:
     commands = [Resign(seat=1), Resign(seat=2), RunOutOfTime(seat=1), TakeBack(seat=1), TakeBack(seat=1, moves=2)]
     assert len({content_digest(command) for command in commands}) == len(commands)
+
+
+def test_every_command_has_a_name_of_its_own() -> None:
+    commands: list[type[Command]] = [Resign, RunOutOfTime, ExtendDeadline]
+    commands += [OpenTicitaire, MoveCards, TurnStock, RecycleWaste, TakeBack]
+    assert set(commands) == {kind for kind in Command.__subclasses__() if kind.__module__.startswith("domain.")}
+    assert len({command.name for command in commands}) == len(commands)

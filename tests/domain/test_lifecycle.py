@@ -125,9 +125,9 @@ def test_a_table_shows_no_seed_in_print() -> None:
 
 
 def test_a_game_that_is_over_takes_no_command() -> None:
-    still_open(after(OPENED))
+    still_open(after(OPENED), "S9")
     with pytest.raises(RuleViolation) as refused:
-        still_open(after(OPENED, FINISHED))
+        still_open(after(OPENED, FINISHED), "S9")
     assert codes([refused]) == [("GAME_OVER", "S9")]
 
 

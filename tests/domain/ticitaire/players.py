@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
@@ -60,10 +60,11 @@ class Played:
     steps: tuple[Step, ...]
     table: TicitaireTable
     """At the end."""
+    recipe: str
+    """How to play it again."""
 
     def __repr__(self) -> str:
-        told = self.table.finished.ending if self.table.finished else "unfinished"
-        return f"<{len(self.steps)} commands, {told}: {[step.command for step in self.steps]}>"
+        return self.recipe
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -142,7 +143,7 @@ def play(
         do(RunOutOfTime())
     elif not table.over and course is not Course.LEFT:
         do(Resign(seat=1))
-    return Played(seeds, tuple(steps), table)
+    return Played(seeds, tuple(steps), table, "a game played by hand")
 
 
 def _choice(table: TicitaireTable, chance: random.Random) -> Command:
@@ -193,10 +194,9 @@ def games(draw: st.DrawFn, courses: tuple[Course, ...] = tuple(Course)) -> Playe
         strict_duo=draw(st.sampled_from([False, False, True])),
         time_limit=draw(st.integers(60, 30 * DAY)) if timed else None,
     )
-    return play(
-        random.Random(draw(st.integers(0, 2**32))),
-        options=options,
-        course=course,
-        length=LONGEST if course is Course.TO_THE_END else draw(st.integers(1, 300)),
-        whims=tuple(draw(st.lists(st.integers(0, 30), max_size=25))),
-    )
+    seed = draw(st.integers(0, 2**32))
+    length = LONGEST if course is Course.TO_THE_END else draw(st.integers(1, 300))
+    whims = tuple(draw(st.lists(st.integers(0, 30), max_size=25)))
+    played = play(random.Random(seed), options=options, course=course, length=length, whims=whims)
+    recipe = f"play(random.Random({seed}), options={options!r}, course={course}, length={length}, whims={whims})"
+    return replace(played, recipe=recipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def dealt(deck: tuple[Card, ...]) -> TicitaireTable:
     assert isinstance(deal, TableauDealt)
     exposed = deal.model_copy(update={"exposed": deck[49:56]})
     table = fold(TICITAIRE.evolve, empty(SEEDS), [opened, seated, exposed])
-    return TicitaireTable(**{**{name: getattr(table, name) for name in table.__dataclass_fields__}, "deck": deck})
+    return replace(table, deck=deck)
 
 
 def played(case: dict[str, Any]) -> Iterator[TicitaireTable]:

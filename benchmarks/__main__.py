@@ -1,0 +1,42 @@
+"""Run the benchmarks, all or those that are named: `python -m benchmarks [moves] [loading] [idle] [rules]`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from api.embedded_postgres import embedded_postgres
+from benchmarks.idle import measure_idle
+from benchmarks.loading import measure_loading
+from benchmarks.moves import measure_moves
+from benchmarks.rules import measure_rules
+
+BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
+    "rules": measure_rules,
+    "loading": measure_loading,
+    "moves": measure_moves,
+    "idle": measure_idle,
+}
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(BENCHMARKS)
+    out = Console(highlight=False, soft_wrap=True)
+    for name in wanted:
+        if name not in BENCHMARKS:
+            raise SystemExit(f"there is no benchmark {name}; there are: {', '.join(BENCHMARKS)}")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            out.status(f"{name} ..."),
+            embedded_postgres(Path(folder) / "postgres") as url,
+        ):
+            for line in BENCHMARKS[name](url, Path(folder)):
+                out.print(f"{name}: {line}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Durable moves over HTTP against the same mutation with an empty resolver: one worker, 32 connections."""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.durability import must_be_durable
+from domain.vault import Keyring, ServerKey
+
+__all__ = ["measure_moves"]
+
+CONNECTIONS = 32
+ROUNDS = 5
+SECONDS = 3.0
+FLOOR = 0.3
+
+SMALL = "version events { seq type hash }"
+WHOLE = """
+    version hash events { seq type hash } game { version status legalActions { mutation
+    ... on TicitaireMove { from to cards { name } } } ... on TicitaireGame {
+    columns { buried { ... on Card { name } } run { name } } low { name } high { name }
+    stockCount waste { name } tally { moves turns recycles takeBacks } } }
+"""
+QUERY = "mutation ($input: MoveInput!) { %%s(input: $input) { __typename ... on CommandAccepted { %s } } }"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _ask(port: int, query: str, token: str = "") -> Any:
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    body = json.dumps({"query": query}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)["data"]
+
+
+@contextmanager
+def _server(url: str, folder: Path) -> Iterator[int]:
+    key_file, port = folder / "bench.key", _free_port()
+    key_file.write_text(Keyring([ServerKey.generate()]).write(), encoding="ascii")
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.server", url, str(key_file), str(port)])
+    try:
+        for _ in range(200):
+            try:
+                _ask(port, "{ serverInfo { version } }")
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _load(port: int, job: dict[str, Any]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.load", str(port), str(SECONDS)]
+    done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def measure_moves(url: str, folder: Path) -> Iterator[str]:
+    """Yield lines that tell the rates and their ratio, rounds of both kinds taking turns."""
+    yield must_be_durable(url)
+    with _server(url, folder) as port:
+        registered = _ask(
+            port, 'mutation { registerPlayer(input: {name: "Bench"}) { ... on PlayerRegistered { token } } }'
+        )
+        token = registered["registerPlayer"]["token"]
+        opening = "mutation { openTicitaire(input: {}) { ... on CommandAccepted { game { id } } } }"
+        games = [_ask(port, opening, token)["openTicitaire"]["game"]["id"] for _ in range(CONNECTIONS)]
+        versions = [3] * CONNECTIONS
+        for name, selection in (("small answer", SMALL), ("whole table", WHOLE)):
+            query = QUERY % " ".join(selection.split())
+            rates: dict[str, list[float]] = {"emptyTurn": [], "turnTicitaireStock": []}
+            slow: list[tuple[float, float]] = []
+            for _ in range(ROUNDS):
+                for mutation, found in rates.items():
+                    real = mutation != "emptyTurn"
+                    players = [
+                        {"mutation": mutation, "query": query, "game": game, "version": version, "recycles": real}
+                        | {"step": int(real), "stock": 69 - (version - 3) % 70}
+                        for game, version in zip(games, versions, strict=True)
+                    ]
+                    result = _load(port, {"token": token, "players": players})
+                    found.append(result["per_second"])
+                    if real:
+                        versions = result["versions"]
+                        slow.append((result["median_ms"], result["p99_ms"]))
+            empty, moves = (statistics.median(found) for found in rates.values())
+            median, p99 = (statistics.median(values) for values in zip(*slow, strict=True))
+            yield (
+                f"{name}: {moves:.0f} durable moves/s against {empty:.0f} empty mutations/s at {CONNECTIONS}"
+                f" connections: ratio {moves / empty:.2f} (at least {FLOOR}); latency {median:.0f} ms, 99 % below {p99:.0f} ms"
+            )

@@ -1,0 +1,256 @@
+"""Every operation, as Schemathesis makes it from the schema: it succeeds where it should, and nothing ever breaks.
+
+Of the documents that may ask for anything, half get ids of what exists in the place of made-up ones. The others get
+arguments with which the operation must succeed. The selections are Schemathesis's in all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+import pytest
+import schemathesis
+from graphql import (
+    ArgumentNode,
+    DocumentNode,
+    FieldNode,
+    NameNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    StringValueNode,
+    Visitor,
+    parse,
+    parse_value,
+    print_ast,
+    visit,
+)
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from api.schema import schema
+from tests.client import Client
+from tests.conftest import cloned, in_memory, started
+
+made = schemathesis.graphql.from_file(schema.as_str())
+OPERATIONS = [
+    (root, name)
+    for root, type_ in (("Query", schema._schema.query_type), ("Mutation", schema._schema.mutation_type))
+    for name in (type_.fields if type_ else {})
+]
+
+SUCCESSES = {
+    "serverInfo": "ServerInfo",
+    "viewer": "Viewer",
+    "node": "Player",
+    "game": "TicitaireGame",
+    "games": "GameConnection",
+    "registerPlayer": "PlayerRegistered",
+    "issueToken": "TokenIssued",
+    "revokeToken": "TokenRevoked",
+}
+"""The type of an answer that is no refusal, where it is not `CommandAccepted`."""
+
+NESTED = {
+    "games": {"first": "3"},
+    "events": {"afterSeq": "1", "first": "2"},
+    "position": {"version": "1"},
+}
+"""Arguments of fields within the answers with which they succeed."""
+
+CODES = {"BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "QUERY_TOO_COMPLEX", "ERRORS_OMITTED"}
+"""The only codes of top-level errors that a known caller's query or mutation may meet."""
+
+
+@dataclass
+class House:
+    """A server, who calls it, and games in every state that the mutations need."""
+
+    runner: asyncio.Runner
+    ada: Client
+    player: str
+    game: Any
+    turned_over: Any = None
+    """A game whose stock is empty."""
+
+    def open(self, **options: Any) -> Any:
+        return self.runner.run(self.ada.open_ticitaire(**options))["game"]
+
+    def play(self, mutation: str, game: Any, **input: Any) -> Any:
+        return self.runner.run(self.ada.play(mutation, game, **input))["game"]
+
+    def another_token(self) -> Client:
+        issued = self.runner.run(self.ada.ask("mutation { issueToken { token } }"))
+        return replace(self.ada, token=issued["issueToken"]["token"])
+
+    def token_id(self, caller: Client) -> str:
+        tokens = self.runner.run(caller.ask("{ viewer { tokens { id current } } }"))["viewer"]["tokens"]
+        return next(str(token["id"]) for token in tokens if token["current"])
+
+    def game_with_an_empty_stock(self) -> Any:
+        if self.turned_over is None:
+            game = self.open(takeBack=True)
+            for _ in range(69):
+                game = self.play("turnTicitaireStock", game)
+        else:  # it may have been recycled meanwhile
+            query = "query ($id: ID!) { game(id: $id) { id version legalActions { mutation } } }"
+            game = self.runner.run(self.ada.ask(query, id=self.turned_over["id"]))["game"]
+            if not any(action["mutation"] == "recycleTicitaireWaste" for action in game["legalActions"]):
+                game = self.play("takeBackTicitaireMoves", game)
+        self.turned_over = game
+        return game
+
+
+def _input(**fields: Any) -> dict[str, str]:
+    """An argument `input` with these fields: JSON is GraphQL but for its keys."""
+    return {"input": "{%s}" % ", ".join(f"{name}: {value}" for name, value in fields.items())}  # noqa: UP031
+
+
+def _upon(game: Any, **fields: str) -> dict[str, str]:
+    return _input(gameId=json.dumps(game["id"]), expectedVersion=game["version"], **fields)
+
+
+def _move(house: House) -> dict[str, str]:
+    game = house.open()
+    moves = [action for action in game["legalActions"] if action["mutation"] == "moveTicitaireCards"]
+    return _upon(game, **{end: moves[0][end] for end in ("from", "to")}) if moves else _move(house)
+
+
+HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
+    "serverInfo": lambda _: {},
+    "viewer": lambda _: {},
+    "node": lambda house: {"id": json.dumps(house.player)},
+    "game": lambda house: {"id": json.dumps(house.game["id"])},
+    "games": lambda house: {"first": "3", "filter": f"{{playerId: {json.dumps(house.player)}}}"},
+    "registerPlayer": lambda _: _input(name='"Grace"'),
+    "issueToken": lambda _: {},
+    "revokeToken": lambda house: _input(tokenId=json.dumps(house.token_id(house.another_token()))),
+    "openTicitaire": lambda _: _input(takeBack="true", timeLimit="60"),
+    "moveTicitaireCards": _move,
+    "turnTicitaireStock": lambda house: _upon(house.open()),
+    "recycleTicitaireWaste": lambda house: _upon(house.game_with_an_empty_stock()),
+    "takeBackTicitaireMoves": lambda house: _upon(house.play("turnTicitaireStock", house.open(takeBack=True))),
+    "giveUpTicitaire": lambda house: _input(gameId=json.dumps(house.open()["id"])),
+}
+"""The arguments, as GraphQL writes them, with which each operation succeeds."""
+
+
+def _arguments(values: Mapping[str, str]) -> tuple[ArgumentNode, ...]:
+    return tuple(ArgumentNode(name=NameNode(value=name), value=parse_value(text)) for name, text in values.items())
+
+
+class _Succeeding(Visitor):
+    """Gives the operation, and the fields in its answer that take any, arguments with which they succeed.
+
+    The operation is asked for the type of its answer as well, under the name `outcome`.
+    """
+
+    def __init__(self, operation: str, arguments: Mapping[str, str]) -> None:
+        super().__init__()
+        self.arguments = {**NESTED, operation: arguments}
+
+    def leave_field(self, node: FieldNode, *_: Any) -> FieldNode:
+        known = self.arguments.get(node.name.value)
+        if known is None:
+            return node
+        return FieldNode(
+            alias=node.alias, name=node.name, arguments=_arguments(known), selection_set=node.selection_set
+        )
+
+    def leave_operation_definition(self, node: OperationDefinitionNode, *_: Any) -> OperationDefinitionNode:
+        (root,) = node.selection_set.selections
+        assert isinstance(root, FieldNode)
+        assert root.selection_set is not None
+        selections = SelectionSetNode(selections=(*root.selection_set.selections, _TYPE))
+        field = FieldNode(alias=root.alias, name=root.name, arguments=root.arguments, selection_set=selections)
+        return OperationDefinitionNode(operation=node.operation, selection_set=SelectionSetNode(selections=(field,)))
+
+
+_TYPE = FieldNode(alias=NameNode(value="outcome"), name=NameNode(value="__typename"))
+
+
+class _WithIds(Visitor):
+    """Puts ids of what exists in the place of those that were made up."""
+
+    def __init__(self, ids: Mapping[str, str]) -> None:
+        super().__init__()
+        self.ids = ids
+
+    def _leave(self, node: Any, *_: Any) -> Any:
+        known = self.ids.get(node.name.value)
+        return type(node)(name=node.name, value=StringValueNode(value=known)) if known else node
+
+    leave_argument = _leave
+    leave_object_field = _leave
+
+
+@pytest.fixture(scope="module")
+def house(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[House]:
+    with cloned(admin, template, postgres) as url, asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        app = runner.run(stack.enter_async_context(started(url)))
+        client = runner.run(stack.enter_async_context(in_memory(app)))
+        ada = runner.run(client.register())
+        player = runner.run(ada.ask("{ viewer { player { id } } }"))["viewer"]["player"]["id"]
+        game = runner.run(ada.open_ticitaire())["game"]
+        yield House(runner, ada, player, game)
+        runner.run(stack.aclose())
+
+
+def _ask(house: House, name: str, document: DocumentNode) -> Any:
+    """Send a document; return the body of the answer, of which is checked what is true of every answer."""
+    caller = house.another_token() if name == "revokeToken" else house.ada
+    answer = house.runner.run(caller.post(print_ast(document)))
+    assert answer.status_code in {200, 400}, answer.text
+    body = answer.json()
+    for error in body.get("errors", []):
+        assert error["extensions"]["code"] in CODES, error
+        assert error["extensions"]["requestId"] == answer.headers["x-request-id"]
+    assert "errors" in body or body["data"] is not None
+    return body
+
+
+operations = pytest.mark.parametrize(("root", "name"), OPERATIONS, ids=[name for _, name in OPERATIONS])
+few = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],  # shrinking takes minutes: the games it would play are real
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@operations
+def test_whatever_is_asked_nothing_breaks(house: House, root: str, name: str) -> None:
+    @settings(few, max_examples=24)
+    @given(case=made[root][name].as_strategy(), has_ids=st.booleans())
+    def ask(case: schemathesis.Case[Any], has_ids: bool) -> None:
+        assert isinstance(case.body, str)
+        ids = {"id": house.game["id"], "gameId": house.game["id"], "playerId": house.player} if has_ids else {}
+        _ask(house, name, visit(parse(case.body), _WithIds(ids)))
+
+    ask()
+
+
+@operations
+def test_with_arguments_that_fit_the_operation_succeeds(house: House, root: str, name: str) -> None:
+    outcomes: list[str] = []
+
+    @settings(few, max_examples=8)
+    @given(case=made[root][name].as_strategy())
+    def ask(case: schemathesis.Case[Any]) -> None:
+        assert isinstance(case.body, str)
+        body = _ask(house, name, visit(parse(case.body), _Succeeding(name, HONEST[name](house))))
+        codes = {error["extensions"]["code"] for error in body.get("errors", [])}
+        assert codes <= {"QUERY_TOO_COMPLEX"}, body
+        if not codes:
+            (shown,) = body["data"].values()
+            outcomes.append(shown["outcome"])
+
+    ask()
+    assert set(outcomes) == {SUCCESSES.get(name, "CommandAccepted")}
