@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Final
 from uuid import UUID, uuid4
 
-from psycopg.sql import SQL
+from psycopg.sql import SQL, Identifier
 
 from domain.storage import Datastore
 
@@ -135,11 +135,11 @@ class Accounts:
 
     def tokens(self, player: UUID) -> list[IssuedToken]:
         """Return a player's valid tokens, the newest first."""
-        query = SQL(
+        query = (
             "SELECT digest, scopes, issued_at FROM tokens"
             " WHERE player = %s AND revoked_at IS NULL ORDER BY issued_at DESC, digest"
         )
-        rows = self._datastore.read(query.format(), (player,))
+        rows = self._datastore.read(query, (player,))
         return [IssuedToken(_token_id(row["digest"]), _scopes(row["scopes"]), row["issued_at"]) for row in rows]
 
     def revoke(self, token_id: str, *, player: UUID | None = None) -> bool:
@@ -156,7 +156,7 @@ class Accounts:
                 (token_id, player),
             )
             revoked = cursor.rowcount > 0
-            cursor.execute(SQL("NOTIFY {}").format(SQL(TOKENS_CHANNEL)))
+            cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
         self.forget()
         return revoked
 
@@ -165,7 +165,7 @@ class Accounts:
         with self._datastore.transaction(commit=True) as cursor:
             cursor.execute("DELETE FROM players WHERE id = %s", (player,))
             erased = cursor.rowcount > 0
-            cursor.execute(SQL("NOTIFY {}").format(SQL(TOKENS_CHANNEL)))
+            cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
         self.forget()
         return erased
 
@@ -177,7 +177,7 @@ class Accounts:
     def authenticate(self, token: str) -> Caller | None:
         """Return whom a token stands for, or None for an unknown or revoked one."""
         digest, forgotten = token_digest(token), self._forgotten
-        query = SQL("SELECT player, scopes FROM tokens WHERE digest = %s AND revoked_at IS NULL").format()
+        query = "SELECT player, scopes FROM tokens WHERE digest = %s AND revoked_at IS NULL"
         rows = self._datastore.read(query, (digest,))
         if not rows:
             return None
@@ -197,12 +197,12 @@ class Accounts:
 
     def valid(self, digests: Collection[str]) -> set[str]:
         """Return those of the digests whose tokens are valid."""
-        query = SQL("SELECT digest FROM tokens WHERE digest = ANY(%s) AND revoked_at IS NULL").format()
+        query = "SELECT digest FROM tokens WHERE digest = ANY(%s) AND revoked_at IS NULL"
         return {row["digest"] for row in self._datastore.read(query, (list(digests),))}
 
     def players(self, ids: Collection[UUID]) -> dict[UUID, Player]:
         """Return the players with these ids; those erased or never registered are missing."""
-        query = SQL("SELECT id, name, registered_at FROM players WHERE id = ANY(%s)").format()
+        query = "SELECT id, name, registered_at FROM players WHERE id = ANY(%s)"
         return {row["id"]: Player(**row) for row in self._datastore.read(query, (list(ids),))}
 
 

@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from api.accounts import Accounts, Scope
 from api.app import GRAPHQL_PATH, create_app
+from api.collector import settle_collector
 from api.embedded_postgres import EmbeddedPostgresError
 from api.ids import read_id
 from api.logs import configure_logs, uvicorn_log_config
@@ -102,6 +103,7 @@ def serve(
             ws="websockets-sansio",
             ws_max_size=LIMITS.body_bytes,
         )
+        settle_collector()
         server = _Server(config)
         server.run()
         if not server.started:

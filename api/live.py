@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -23,12 +23,12 @@ from api.faults import SlowReader
 from domain.events import Event, read_event
 from domain.games import FACT_TYPES
 from domain.lifecycle import SeedsRevealed
-from domain.storage import CHANNEL, EVENTS_TABLE, PersistenceError
+from domain.storage import CHANNEL, DATABASE_AWAY, PersistenceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Live", "Reader"]
+__all__ = ["Live", "Reader", "patiently"]
 
 POLL_SECONDS: Final = 0.5
 PAUSE_SECONDS: Final = 0.01
@@ -41,16 +41,18 @@ BACKLOG: Final = 1_000
 PAGE: Final = 200
 """Events of the past that are read for a subscriber at once."""
 
+T = TypeVar("T")
+
 _logger: Final = structlog.get_logger(__name__)
 
 Past = Callable[[UUID, int, int], Awaitable[tuple[Event, ...]]]
 """Reads at most so many events of a game after a sequence number."""
 
-_END: Final = SQL("SELECT coalesce(max(notification_id), 0) FROM {}").format(Identifier(EVENTS_TABLE))
-_NEWER: Final = SQL(
+_END: Final = "SELECT coalesce(max(notification_id), 0) FROM game_events"
+_NEWER: Final = (
     "SELECT notification_id, originator_id, CASE WHEN originator_id = ANY(%s) THEN state END"
-    " FROM {} WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
-).format(Identifier(EVENTS_TABLE))
+    " FROM game_events WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
+)
 
 
 def _read(state: bytes) -> Event | None:
@@ -58,6 +60,15 @@ def _read(state: bytes) -> Event | None:
         return read_event(bytes(state), FACT_TYPES)
     except ValueError:  # from a newer server: its subscribers learn it when they read on, the others go on
         return None
+
+
+async def patiently(read: Callable[[], Awaitable[T]]) -> T:
+    """Return what is read for a subscriber; where the database is away, wait and read again, as `Live` itself does."""
+    while True:
+        try:
+            return await read()
+        except DATABASE_AWAY:
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 def closes_the_record(event: Event) -> bool:
@@ -210,7 +221,7 @@ class Live:
 
     async def _from_the_log(self, game: UUID, after: int) -> AsyncGenerator[Event, None]:
         while True:
-            page = await self._past(game, after, PAGE)
+            page = await patiently(lambda: self._past(game, after, PAGE))  # noqa: B023 - called before it changes
             for event in page:
                 yield event
                 after = event.seq

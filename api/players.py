@@ -107,6 +107,19 @@ class TokenRevoked:
     token_id: strawberry.ID = strawberry.field(description="The token's id.")
 
 
+@strawberry.input(description="What the new token is to be good for.")
+class IssueTokenInput:
+    """A new token."""
+
+    scopes: list[Scope] | None = strawberry.field(
+        default=None, description="Some of the scopes of the token you are calling with; left out, all of them."
+    )
+
+
+IssueTokenResult = Annotated[
+    TokenIssued | InvalidInputError,
+    strawberry.union("IssueTokenResult", description="The outcome of issueToken."),
+]
 RegisterPlayerResult = Annotated[
     PlayerRegistered | InvalidInputError,
     strawberry.union("RegisterPlayerResult", description="The outcome of registerPlayer."),
@@ -132,12 +145,18 @@ class PlayersMutation:
         registered, token = await world.blocking(lambda: world.accounts.register(name))
         return PlayerRegistered(player=player(registered.id, registered), token=token)
 
-    @strawberry.mutation(description="Issue one more token of yours, for another device: it can do what yours can.")
-    async def issue_token(self, info: Info) -> TokenIssued:
-        """Give the caller another token with the same scopes."""
-        caller = info.context.must_be_known()
-        world = info.context.world
-        return TokenIssued(token=await world.blocking(lambda: world.accounts.issue(caller.player, caller.scopes)))
+    @strawberry.mutation(
+        description="Issue one more token of yours, for another device, good for what yours is or less."
+    )
+    async def issue_token(
+        self, info: Info, input: Annotated[IssueTokenInput, strawberry.argument(description="What it is good for.")]
+    ) -> IssueTokenResult:
+        """Give the caller another token, with no scope that his own lacks."""
+        caller, world = info.context.must_be_known(), info.context.world
+        scopes = caller.scopes if input.scopes is None else frozenset(input.scopes)
+        if not scopes or not scopes <= caller.scopes:
+            return invalid_input("Name scopes that your own token has; an operator grants others.", "scopes")
+        return TokenIssued(token=await world.blocking(lambda: world.accounts.issue(caller.player, scopes)))
 
     @strawberry.mutation(description="Revoke a token of yours, at once and everywhere.")
     async def revoke_token(

@@ -22,6 +22,7 @@ from api.faults import BadUserInput, NotFound
 from api.games import USUAL_LENGTHS, Game, GameKind, Kind, event, show
 from api.ids import read_id
 from api.limits import Limits
+from api.live import patiently
 from api.lobby import After, First, GameConnection, GameFilter, list_games
 from api.nodes import Node
 from api.players import Player, PlayersMutation, Token, player
@@ -171,7 +172,7 @@ class Subscription:
         uuid, shown = (await _must_find(info, game_id)).id, 0
         async with aclosing(world.live.changes(uuid)) as changes:
             async for _ in changes:
-                record = await world.blocking(lambda: world.games.game(uuid))
+                record = await patiently(lambda: world.blocking(lambda: world.games.game(uuid)))
                 if record.version > shown:
                     shown = record.version
                     yield show(info, record)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from api.collector import settle_collector
 from benchmarks.durability import must_be_durable
 from domain.application import Games
 from domain.decider import Command
@@ -19,7 +20,8 @@ from domain.vault import Keyring, ServerKey, Vault
 __all__ = ["measure_loading"]
 
 SHORT, LONG = 30, 300
-PAIRS = 60
+GAMES = 6
+PAIRS = 48
 COLD_LIMIT, WARM_LIMIT = 3.0, 1.5
 
 
@@ -45,15 +47,18 @@ def _play_to(games: Games, player: UUID, length: int) -> UUID:
 def measure_loading(url: str, _folder: Path) -> Iterator[str]:
     """Yield lines that tell the ratios: from the log alone, and as a server does it, which keeps games in memory."""
     yield must_be_durable(url)
+    settle_collector()  # as the server does
     datastore = Datastore(url)
     recorder, vault = open_recorder(datastore), Vault(datastore, Keyring([ServerKey.generate()]))
     vault.create_table()
     warm, player = Games(recorder, vault), uuid4()
     for name, cold, limit in (("from the log", True, COLD_LIMIT), ("kept in memory", False, WARM_LIMIT)):
+        # Every sample makes its game one move longer: they take turns, so that the lengths stay what they are called.
+        prepared = {length: [_play_to(warm, player, length) for _ in range(GAMES)] for length in (SHORT, LONG)}
         times: dict[int, list[float]] = {SHORT: [], LONG: []}
-        for _ in range(PAIRS):
+        for sample in range(PAIRS):
             for length, found in times.items():
-                game = _play_to(warm, player, length)
+                game = prepared[length][sample % GAMES]
                 command = _next(warm, game)
                 games = Games(recorder, vault) if cold else warm
                 started = time.perf_counter()

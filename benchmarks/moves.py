@@ -106,5 +106,6 @@ def measure_moves(url: str, folder: Path) -> Iterator[str]:
             median, p99 = (statistics.median(values) for values in zip(*slow, strict=True))
             yield (
                 f"{name}: {moves:.0f} durable moves/s against {empty:.0f} empty mutations/s at {CONNECTIONS}"
-                f" connections: ratio {moves / empty:.2f} (at least {FLOOR}); latency {median:.0f} ms, 99 % below {p99:.0f} ms"
+                f" connections: ratio {moves / empty:.2f} (at least {FLOOR}); latency {median:.0f} ms,"
+                f" 99 % below {p99:.0f} ms"
             )

@@ -14,6 +14,7 @@ import uvicorn
 
 from api.accounts import Scope
 from api.app import create_app
+from api.collector import settle_collector
 from api.context import Info
 from api.games import CommandAccepted, CommandResult, MoveInput, answer_of
 from api.logs import configure_logs
@@ -51,6 +52,7 @@ def main() -> None:
     configure_logs(LogFormat.JSON)
     keyring = Keyring.parse(Path(key_file).read_text(encoding="ascii"))
     app = create_app(Settings(), url, keyring, build_schema(EmptyMutation))
+    settle_collector()
     uvicorn.run(app, port=int(port), log_level="warning", access_log=False, lifespan="on", server_header=False)
 
 

@@ -86,7 +86,7 @@ class Seeds:
 
     @property
     def commitment(self) -> bytes:
-        """s_0, published before anyone sits down."""
+        """s_0, published before the deal."""
         return self._chain[0]
 
     def seed(self, number: int) -> bytes:

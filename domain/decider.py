@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, PlainSerializer, StringConstraints, WithJsonSchema
 
 from domain.dealing import Seeds
 
@@ -44,6 +44,9 @@ Instant = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """A time in a fact."""
+
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+"""32 bytes in lower-case hex, in a fact."""
 
 
 class Fact(BaseModel):

@@ -147,14 +147,14 @@ def read_event(data: bytes, types: FactTypes) -> Event:
         ValueError: the bytes are not an event that this program knows.
     """
     try:
-        stored: dict[str, Any] = from_json(data)
+        stored: dict[str, Any] = from_json(data, allow_inf_nan=False)
         fact_type, fact = types[stored["type"]], stored["fact"]
         if stored["v"] != fact_type.version:
             fact = fact_type.upcast(fact, stored["v"])
         return Event(
             originator_id=_uuid(stored["game"]),
             originator_version=stored["seq"],
-            fact=fact_type.model_validate(fact),
+            fact=fact_type.__pydantic_validator__.validate_python(fact),
             cause=Cause(stored["actor"], datetime.fromisoformat(stored["at"]), stored["key"], stored["content"]),
             part=stored["part"],
             parts=stored["of"],

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import Card
 from domain.dealing import ALGORITHM, Seeds, deal_order
-from domain.decider import Command, Fact, Instant, RuleViolation
+from domain.decider import Command, Digest, Fact, Instant, RuleViolation
 
 __all__ = [
     "DeadlineExtended",
@@ -50,8 +50,8 @@ class GameOpened(Fact):
     """The player who opened the game."""
     deal: UUID
     """The deal that the seeds belong to: the game's own id, unless several games share one deal."""
-    commitment: str
-    """s_0 of the deal, hex: what the server committed to before anyone sat down."""
+    commitment: Digest
+    """s_0 of the deal, hex: what the server committed to before it dealt."""
     dealing: str = ALGORITHM
     """The published algorithm of the deal."""
 
@@ -130,7 +130,7 @@ class SeedsRevealed(Fact):
 
     topic: ClassVar[str] = "game.SeedsRevealed"
 
-    seeds: tuple[str, ...]
+    seeds: tuple[Digest, ...]
     """s_1, s_2, ... in hex, as many as there were deals."""
 
 
@@ -218,7 +218,7 @@ def evolve(table: T, fact: Fact) -> T:
 
 
 def _seeds_of(table: Table, fact: SeedsRevealed) -> Seeds | None:
-    if table.opened is None:
+    if table.opened is None or not fact.seeds:
         return None
     return Seeds.revealed(table.opened.deal, [bytes.fromhex(seed) for seed in fact.seeds])
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final, LiteralString, TypeVar, cast, overload
 from uuid import UUID
 
 import psycopg
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import (
+    IntegrityError,
     InterfaceError,
     JSONTranscoder,
     Mapper,
@@ -25,33 +26,35 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
 from psycopg import Cursor
-from psycopg.rows import DictRow, dict_row
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.rows import DictRow, RowFactory, dict_row, tuple_row
+from psycopg.sql import Composed
 from psycopg_pool import PoolTimeout
 
+from domain.appending import GroupCommit
 from domain.events import Event, FactTypes, read_event
 from domain.games import FACT_TYPES
 
 __all__ = [
     "CHANNEL",
-    "EVENTS_TABLE",
+    "DATABASE_AWAY",
     "Datastore",
     "EventMapper",
     "EventRecorder",
     "Logged",
+    "PersistenceError",
     "log_after",
     "log_end",
     "open_recorder",
 ]
 
-__all__ += ["DATABASE_AWAY", "PersistenceError"]
-
-EVENTS_TABLE: Final = "game_events"
-CHANNEL: Final = EVENTS_TABLE
+EVENTS_TABLE: Final = "game_events"  # stands in the statements below as it is: they are sent for every command
+CHANNEL: Final = "game_events"
 """PostgreSQL's notification channel: something was appended. A hint; the log itself is the truth."""
 
 DATABASE_AWAY: Final = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 """What is raised where the database can't be reached. A ``PersistenceError`` is whatever the database says."""
+
+T = TypeVar("T")
 
 LOG_VIEW: Final = """
 CREATE OR REPLACE VIEW game_log AS
@@ -86,22 +89,36 @@ class Datastore(PostgresDatastore):
             reconnect_timeout=0.5,
         )
 
-    def read(self, query: Composed, parameters: Sequence[object]) -> list[DictRow]:
+    @overload
+    def read(self, query: LiteralString | Composed, parameters: Sequence[object]) -> list[DictRow]: ...
+    @overload
+    def read(
+        self, query: LiteralString | Composed, parameters: Sequence[object], *, row_factory: RowFactory[T]
+    ) -> list[T]: ...
+    def read(
+        self,
+        query: LiteralString | Composed,
+        parameters: Sequence[object],
+        *,
+        row_factory: RowFactory[Any] = dict_row,
+    ) -> list[Any]:
         """Return the rows of a query, tried twice: after a failover every idle connection is a dead one.
 
         Raises:
             OperationalError: the database is away.
         """
         try:
-            return self._read(query, parameters)
+            return self._read(query, parameters, row_factory)
         except (OperationalError, InterfaceError) as error:
             if isinstance(error.__cause__, PoolTimeout):
                 raise
             self.pool.check()
-        return self._read(query, parameters)
+        return self._read(query, parameters, row_factory)
 
-    def _read(self, query: Composed, parameters: Sequence[object]) -> list[DictRow]:
-        with self.get_connection() as conn, conn.cursor(binary=True) as cursor:
+    def _read(
+        self, query: LiteralString | Composed, parameters: Sequence[object], row_factory: RowFactory[Any]
+    ) -> list[Any]:
+        with self.get_connection() as conn, conn.cursor(binary=True, row_factory=row_factory) as cursor:
             return cursor.execute(query, parameters, prepare=True).fetchall()
 
     @contextmanager
@@ -143,25 +160,29 @@ class EventRecorder(PostgresApplicationRecorder):
     def __init__(self, datastore: Datastore, *, events_table_name: str) -> None:
         super().__init__(datastore, events_table_name=events_table_name)
         self._datastore: Final = datastore
+        self._group: Final = GroupCommit[StoredEvent](self._insert, conflict=IntegrityError)
         # The library's function for inserting leaves the lock out, and a follower then misses events.
         del self.sql_create_statements[self.create_insert_function_statement_index]
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int]:
-        """Append events in one transaction; return their positions in the log.
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """Append events, all or none; return their positions in the log once they are on disk.
 
         Raises:
             IntegrityError: one of the versions is taken already; nothing was appended.
             OperationalError: the database is away; the events may or may not have been appended.
         """
-        with (
-            self.datastore.get_connection() as conn,
-            conn.pipeline() as pipeline,
-            conn.transaction(),
-            conn.cursor() as cursor,
-        ):
-            self._insert_stored_events(cursor, stored_events, **kwargs)
-            pipeline.sync()
-            return self._fetch_ids_after_insert_events(cursor, stored_events, **kwargs) or ()
+        return self._group.append(stored_events)
+
+    def _insert(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
+        columns = zip(*((e.originator_id, e.originator_version, e.topic, e.state) for e in stored_events), strict=True)
+        with self.datastore.get_connection() as conn:
+            with conn.pipeline(), conn.transaction(), conn.cursor() as cursor:
+                cursor.execute(_BOUND_THE_WAIT, prepare=True)
+                cursor.execute(_LOCK, prepare=True)
+                cursor.execute(_NOTIFY, prepare=True)
+                cursor.execute(_APPEND, [list(column) for column in columns], prepare=True, binary=True)
+                rows = cursor.fetchall()
+            return [row["notification_id"] for row in rows]
 
     def drop_dead_connections(self) -> None:
         """Replace the idle connections that a failover has left dead."""
@@ -173,9 +194,8 @@ class EventRecorder(PostgresApplicationRecorder):
         Raises:
             OperationalError: the database is away.
         """
-        rows = self._datastore.read(_NEWER, (game, version))
-        now: datetime = rows[0]["now"]
-        return [read_event(row["state"], FACT_TYPES) for row in rows if row["state"] is not None], now
+        (_, now, _), *rows = self._datastore.read(_NEWER, (game, version), row_factory=tuple_row)
+        return [read_event(state, FACT_TYPES) for _, _, state in rows], now
 
     def now(self) -> datetime:
         """Return the database's time.
@@ -216,21 +236,29 @@ def log_end(cursor: Cursor[DictRow]) -> int:
     return int(row["position"]) if row else 0
 
 
-_TABLE: Final = Identifier(EVENTS_TABLE)
-_NEWER: Final = SQL(
-    "SELECT clock.now, e.state"
-    " FROM (SELECT clock_timestamp() AS now) AS clock"
-    " LEFT JOIN {} AS e ON e.originator_id = %s AND e.originator_version > %s"
-    " ORDER BY e.originator_version"
-).format(_TABLE)
-_NOW: Final = SQL("SELECT clock_timestamp() AS now").format()
-_SPAN: Final = SQL(
-    "SELECT state FROM {} WHERE originator_id = %s AND originator_version > %s ORDER BY originator_version LIMIT %s"
-).format(_TABLE)
-_LOG: Final = SQL(
-    "SELECT notification_id AS position, state FROM {} WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
-).format(_TABLE)
-_LOG_END: Final = SQL("SELECT coalesce(max(notification_id), 0) AS position FROM {}").format(_TABLE)
+_BOUND_THE_WAIT: Final = "SET LOCAL lock_timeout = '5s'"
+_LOCK: Final = "LOCK TABLE game_events IN EXCLUSIVE MODE"
+_NOTIFY: Final = "NOTIFY game_events"
+_APPEND: Final = (
+    "INSERT INTO game_events (originator_id, originator_version, topic, state)"
+    " SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::text[], %s::bytea[]) RETURNING notification_id"
+)
+_NEWER: Final = (
+    "SELECT 0::bigint AS seq, clock_timestamp() AS now, NULL::bytea AS state"
+    " UNION ALL"
+    " SELECT originator_version, NULL, state FROM game_events WHERE originator_id = %s AND originator_version > %s"
+    " ORDER BY seq"
+)
+_NOW: Final = "SELECT clock_timestamp() AS now"
+_SPAN: Final = (
+    "SELECT state FROM game_events WHERE originator_id = %s AND originator_version > %s"
+    " ORDER BY originator_version LIMIT %s"
+)
+_LOG: Final = (
+    "SELECT notification_id AS position, state FROM game_events WHERE notification_id > %s"
+    " ORDER BY notification_id LIMIT %s"
+)
+_LOG_END: Final = "SELECT coalesce(max(notification_id), 0) AS position FROM game_events"
 
 
 def open_recorder(datastore: Datastore) -> EventRecorder:

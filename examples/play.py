@@ -114,7 +114,10 @@ async def main():
         game = await asyncio.to_thread(send, url, token, "giveUpTicitaire", game)
     watched = await watching
 
-    events, query = [], f"query ($id: ID!, $n: Int!) {{ game(id: $id) {{ events(afterSeq: $n) {{ nodes {{ {EVENTS} }} }} }} }}"
+    events, query = (
+        [],
+        f"query ($id: ID!, $n: Int!) {{ game(id: $id) {{ events(afterSeq: $n) {{ nodes {{ {EVENTS} }} }} }} }}",
+    )
     while page := ask(url, query, id=game["id"], n=len(events))["game"]["events"]["nodes"]:
         events += page
     for event in events:

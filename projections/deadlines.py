@@ -10,7 +10,6 @@ from uuid import UUID
 
 from psycopg import Cursor
 from psycopg.rows import DictRow
-from psycopg.sql import SQL
 
 from domain.lifecycle import GameFinished, Timed
 from domain.storage import Datastore, Logged
@@ -77,10 +76,8 @@ class DeadlineQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = SQL(
-            "SELECT game, due_at FROM deadlines WHERE due_at <= clock_timestamp() ORDER BY due_at, game LIMIT %s"
-        )
-        return [Deadline(**row) for row in self._datastore.read(query.format(), (first,))]
+        query = "SELECT game, due_at FROM deadlines WHERE due_at <= clock_timestamp() ORDER BY due_at, game LIMIT %s"
+        return [Deadline(**row) for row in self._datastore.read(query, (first,))]
 
     def running_through(self, began: datetime) -> list[Deadline]:
         """Return the games whose time was running at that moment, and did not run out before it.
@@ -88,5 +85,5 @@ class DeadlineQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = SQL("SELECT game, due_at FROM deadlines WHERE since < %s AND due_at > %s ORDER BY due_at, game")
-        return [Deadline(**row) for row in self._datastore.read(query.format(), (began, began))]
+        query = "SELECT game, due_at FROM deadlines WHERE since < %s AND due_at > %s ORDER BY due_at, game"
+        return [Deadline(**row) for row in self._datastore.read(query, (began, began))]

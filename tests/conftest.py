@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,18 +30,31 @@ from projections.models import PROJECTIONS
 from projections.runner import Follower
 from tests.client import Client
 
-ROOT = Path(__file__).parent.parent
+SHARED_SERVER = "TIC_TEST_POSTGRES"
+"""The environment variable by which the workers of one run learn of its server."""
+
 KEYRING = Keyring([ServerKey(b"a key for the tests, 32 bytes ..")])
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server: DATABASE_URL, or an embedded one that all workers share."""
-    given = os.environ.get("DATABASE_URL")
-    if given:
-        yield given
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Run one server for all workers, in the one process that outlives them."""
+    if "DATABASE_URL" in os.environ:
         return
-    with embedded_postgres(ROOT / ".tmp" / "postgres") as url:
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tic-tests-"))
+    os.environ[SHARED_SERVER] = stack.enter_context(embedded_postgres(Path(folder) / "postgres"))
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL server: DATABASE_URL, or an embedded one of this run's own."""
+    running = os.environ.get("DATABASE_URL") or os.environ.get(SHARED_SERVER)
+    if running:
+        yield running
+        return
+    with embedded_postgres(tmp_path_factory.mktemp("postgres")) as url:
         yield url
 
 

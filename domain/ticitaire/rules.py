@@ -127,6 +127,8 @@ def _decide_in_time(command: Command, table: TicitaireTable) -> tuple[Fact, ...]
 def _open(command: OpenTicitaire, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
     if table.seeds is None:
         raise LookupError("a game is opened with its seeds")
+    if table.opened is not None:
+        raise ValueError("a game is opened once")
     opened = f.TicitaireOpened(
         ruleset=RULESET,
         host=command.player,
@@ -227,6 +229,8 @@ def evolve(table: TicitaireTable, fact: Fact) -> TicitaireTable:
             _, layout = table.earlier[-fact.moves]
             earlier, take_backs = table.earlier[: -fact.moves], table.take_backs + 1
             return changed(table, version=version, layout=layout, earlier=earlier, take_backs=take_backs)
+        case f.TicitaireOpened():
+            return changed(lifecycle.evolve(table, fact), options=fact.options)
         case f.TableauDealt():
             return _dealt(lifecycle.evolve(table, fact), fact)
         case SeedsRevealed():
@@ -284,7 +288,7 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
 
 
 def legal_commands(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
-    """Return exactly the commands that ``decide`` accepts from a seat while there is time.
+    """Return exactly the commands that ``decide`` accepts from a seat of the table, while there is time.
 
     Taking back is listed for one move.
     """

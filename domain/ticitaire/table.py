@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from domain.cards import DECK, Card
 from domain.lifecycle import Table
-from domain.ticitaire.facts import COLUMNS, Options, Spot, TableauDealt, TicitaireOpened
+from domain.ticitaire.facts import COLUMNS, Options, Spot, TableauDealt
 
 __all__ = ["DEALT", "Column", "Layout", "TicitaireTable"]
 
@@ -47,31 +47,21 @@ class Layout(NamedTuple):
 
     def pile(self, spot: Spot) -> tuple[int, ...]:
         """Return the face-up cards at a spot, the one in reach last."""
-        match spot:
-            case Spot.LOW:
-                return self.low
-            case Spot.HIGH:
-                return self.high
-            case Spot.WASTE:
-                return self.waste
-            case _:
-                return self.column(spot).run
+        at = _AT.get(spot)
+        cards: tuple[int, ...] = getattr(self, spot) if at is None else self.columns[at].run
+        return cards
 
     def with_pile(self, spot: Spot, cards: tuple[int, ...]) -> Layout:
         """Put other face-up cards at a spot."""
-        match spot:
-            case Spot.LOW:
-                return self._replace(low=cards)
-            case Spot.HIGH:
-                return self._replace(high=cards)
-            case Spot.WASTE:
-                return self._replace(waste=cards)
-            case _:
-                return self._with_column(spot, Column(self.column(spot).buried, cards))
+        at = _AT.get(spot)
+        if at is None:
+            return self._replace(**{str(spot): cards})  # type: ignore[arg-type]
+        return self._with_column(at, Column(self.columns[at].buried, cards))
 
-    def _with_column(self, spot: Spot, column: Column) -> Layout:
-        at = _AT[spot]
-        return self._replace(columns=(*self.columns[:at], column, *self.columns[at + 1 :]))
+    def _with_column(self, at: int, column: Column) -> Layout:
+        columns = list(self.columns)
+        columns[at] = column
+        return self._replace(columns=tuple(columns))
 
     def taken(self, source: Spot, target: Spot) -> tuple[int, ...]:
         """Return what a move takes along: the whole run between columns (S2), else the card in reach (S3, S5)."""
@@ -94,7 +84,7 @@ class Layout(NamedTuple):
     def turned_up(self, spot: Spot) -> Layout:
         """Turn the column's last face-down card up (S7)."""
         column = self.column(spot)
-        return self._with_column(spot, Column(column.buried[:-1], column.buried[-1:]))
+        return self._with_column(_AT[spot], Column(column.buried[:-1], column.buried[-1:]))
 
     def stock_turned(self) -> Layout:
         """Move the stock's next card to the waste (S8)."""
@@ -120,6 +110,7 @@ class Layout(NamedTuple):
         return not self.buried and not self.unplayed
 
 
+NO_OPTIONS: Final = Options()
 NOTHING_DEALT: Final = Layout()
 DEALT: Final = Layout(
     columns=tuple(Column(tuple(range(7 * c, 7 * c + 7)), (49 + c,)) for c in range(7)),
@@ -132,6 +123,7 @@ DEALT: Final = Layout(
 class TicitaireTable(Table):
     """The state of one game."""
 
+    options: Options = NO_OPTIONS
     layout: Layout = NOTHING_DEALT
     seen: tuple[Card | None, ...] = NOTHING_SEEN
     """By deck position: the card, once the log has told it."""
@@ -144,11 +136,6 @@ class TicitaireTable(Table):
     turns: int = 0
     recycles: int = 0
     take_backs: int = 0
-
-    @property
-    def options(self) -> Options:
-        """The table's options."""
-        return self.opened.options if isinstance(self.opened, TicitaireOpened) else Options()
 
     def card(self, position: int) -> Card:
         """Return a face-up card, or any card to whoever has the seeds.

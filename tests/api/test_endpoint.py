@@ -11,8 +11,8 @@ import pytest
 import structlog
 from starlette.requests import HTTPConnection
 
-from api.limits import Limits
 from api.endpoint import GraphQLEndpoint
+from api.limits import Limits
 from tests.audit.toy import Observed, application, context, digest, observed, schema, served, toy_endpoint
 
 GRAPHQL = "application/graphql-response+json"

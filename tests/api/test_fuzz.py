@@ -85,7 +85,7 @@ class House:
         return self.runner.run(self.ada.play(mutation, game, **input))["game"]
 
     def another_token(self) -> Client:
-        issued = self.runner.run(self.ada.ask("mutation { issueToken { token } }"))
+        issued = self.runner.run(self.ada.ask("mutation { issueToken(input: {}) { ... on TokenIssued { token } } }"))
         return replace(self.ada, token=issued["issueToken"]["token"])
 
     def token_id(self, caller: Client) -> str:
@@ -128,7 +128,7 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "game": lambda house: {"id": json.dumps(house.game["id"])},
     "games": lambda house: {"first": "3", "filter": f"{{playerId: {json.dumps(house.player)}}}"},
     "registerPlayer": lambda _: _input(name='"Grace"'),
-    "issueToken": lambda _: {},
+    "issueToken": lambda _: _input(scopes="null"),
     "revokeToken": lambda house: _input(tokenId=json.dumps(house.token_id(house.another_token()))),
     "openTicitaire": lambda _: _input(takeBack="true", timeLimit="60"),
     "moveTicitaireCards": _move,
@@ -156,7 +156,7 @@ class _Succeeding(Visitor):
 
     def leave_field(self, node: FieldNode, *_: Any) -> FieldNode:
         known = self.arguments.get(node.name.value)
-        if known is None:
+        if known is None or not node.arguments:  # whatever may be left out has a default that fits
             return node
         return FieldNode(
             alias=node.alias, name=node.name, arguments=_arguments(known), selection_set=node.selection_set

@@ -33,6 +33,7 @@ mutation ($id: ID) {
 }
 """
 TOKENS = "{ viewer { tokens { id scopes current issuedAt } } }"
+ISSUE = "mutation { issueToken(input: {}) { ... on TokenIssued { token } } }"
 EVENTS = "subscription ($id: ID!) { gameEvents(gameId: $id) { seq } }"
 
 
@@ -117,7 +118,7 @@ async def test_a_token_that_is_none_is_turned_away_whatever_is_asked(client: Cli
 
 async def test_tokens_are_listed_the_newest_first_and_the_current_one_is_marked(client: Client) -> None:
     ada, _ = await register(client)
-    await ada.ask("mutation { issueToken { token } }")
+    await ada.ask(ISSUE)
     listed = await tokens(ada)
     assert [(token["current"], token["scopes"]) for token in listed] == [(False, ["PLAY"]), (True, ["PLAY"])]
     assert listed[0]["issuedAt"] > listed[1]["issuedAt"]
@@ -125,7 +126,7 @@ async def test_tokens_are_listed_the_newest_first_and_the_current_one_is_marked(
 
 async def test_an_issued_token_is_of_the_same_player(client: Client) -> None:
     ada, player = await register(client)
-    other = replace(ada, token=(await ada.ask("mutation { issueToken { token } }"))["issueToken"]["token"])
+    other = replace(ada, token=(await ada.ask(ISSUE))["issueToken"]["token"])
     assert (await other.ask("{ viewer { player { id } } }"))["viewer"]["player"]["id"] == player["id"]
 
 
@@ -139,7 +140,7 @@ async def test_a_token_without_the_scope_may_not_play(client: Client, datastore:
 async def test_a_token_gives_no_other_token_more_scopes_than_it_has(client: Client, datastore: Datastore) -> None:
     ada, player = await register(client)
     auditor = replace(ada, token=another_server(datastore).issue(UUID(player["uuid"]), [Scope.AUDIT]))
-    issued = replace(ada, token=(await auditor.ask("mutation { issueToken { token } }"))["issueToken"]["token"])
+    issued = replace(ada, token=(await auditor.ask(ISSUE))["issueToken"]["token"])
     assert (await issued.ask("{ viewer { scopes } }"))["viewer"]["scopes"] == ["AUDIT"]
 
 
@@ -155,7 +156,7 @@ async def test_a_revoked_token_is_turned_away(client: Client) -> None:
 
 async def test_another_token_of_ones_own_is_revoked_by_its_id(client: Client) -> None:
     ada, _ = await register(client)
-    other = replace(ada, token=(await ada.ask("mutation { issueToken { token } }"))["issueToken"]["token"])
+    other = replace(ada, token=(await ada.ask(ISSUE))["issueToken"]["token"])
     (named,) = [token["id"] for token in await tokens(ada) if not token["current"]]
     assert (await ada.ask(REVOKE, id=named))["revokeToken"] == {"__typename": "TokenRevoked", "tokenId": named}
     assert (await other.post("{ __typename }")).status_code == 401
@@ -273,3 +274,16 @@ async def test_the_log_knows_a_player_by_the_random_id_alone(client: Client) -> 
     assert player["uuid"] in told
     assert "Lovelace" not in told
     assert base64.urlsafe_b64decode(player["id"] + "=" * (-len(player["id"]) % 4)).decode().endswith(player["uuid"])
+
+
+async def test_a_token_can_be_issued_with_less_but_not_with_more(client: Client) -> None:
+    ada = await client.register()
+    query = (
+        "mutation ($scopes: [Scope!]) { issueToken(input: {scopes: $scopes}) { __typename ... on UserError { path } } }"
+    )
+    answers = [(await ada.ask(query, scopes=scopes))["issueToken"] for scopes in (["PLAY"], ["PLAY", "AUDIT"], [])]
+    assert answers == [
+        {"__typename": "TokenIssued"},
+        {"__typename": "InvalidInput", "path": ["input", "scopes"]},
+        {"__typename": "InvalidInput", "path": ["input", "scopes"]},
+    ]

@@ -15,7 +15,8 @@ import pytest
 
 from domain.cards import DECK, Card, is_duo
 from tests.client import Client
-from tests.conftest import ROOT, cloned, in_memory, started
+from tests.conftest import cloned, in_memory, started
+from tests.server import ROOT
 
 TABLE = """
   id version hash status

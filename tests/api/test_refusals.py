@@ -186,7 +186,7 @@ async def test_a_move_needs_a_token(evening: Evening, client: Client) -> None:
     "operation",
     [
         "openTicitaire(input: {}) { __typename }",
-        "issueToken { token }",
+        "issueToken(input: {}) { __typename }",
         "revokeToken(input: {}) { __typename }",
     ],
 )

@@ -22,10 +22,7 @@ from graphql import (
 )
 
 from api.schema import schema
-from tests.conftest import ROOT
-
-INPUTLESS = {"issueToken"}
-"""Mutations that there is nothing to say to."""
+from tests.server import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +87,7 @@ def test_mutations_are_a_verb_and_what_it_is_about(built: GraphQLSchema) -> None
 
 
 def test_every_mutation_takes_one_input(built: GraphQLSchema) -> None:
-    without = {name for name, field in mutations(built).items() if not field.args}
-    assert without == INPUTLESS
     for name, field in mutations(built).items():
-        if name in without:
-            continue
         assert list(field.args) == ["input"], name
         input = field.args["input"].type
         assert isinstance(input, GraphQLNonNull), name
@@ -105,8 +98,6 @@ def test_every_mutation_that_can_be_refused_answers_a_union_of_one_success_and_e
     user_error = built.get_type("UserError")
     for name, field in mutations(built).items():
         answer = get_named_type(field.type)
-        if name in INPUTLESS:
-            continue
         assert isinstance(answer, GraphQLUnionType), name
         successes = [member for member in answer.types if user_error not in member.interfaces]
         assert len(successes) == 1, name

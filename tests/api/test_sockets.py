@@ -11,9 +11,9 @@ import structlog
 import websockets
 from starlette.websockets import WebSocketDisconnect
 
-from api.limits import Limits
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unauthenticated
+from api.limits import Limits
 from api.sockets import bearer
 from tests.audit.toy import Observed, digest, observed, served, toy_endpoint
 

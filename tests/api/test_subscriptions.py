@@ -13,8 +13,11 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from eventsourcing.persistence import OperationalError
+from psycopg_pool import PoolTimeout
 from starlette.applications import Starlette
 
+from api.live import patiently
 from tests.client import Client, connected, over_events, over_socket
 from tests.conftest import listening
 
@@ -157,6 +160,21 @@ async def test_subscriptions_go_on_when_the_listening_connection_is_lost(
         assert killed == [(True,)]
         await turned(ada, game, 3)
         assert [(await subscriber.next())["seq"] for _ in range(3)] == [5, 6, 7]
+
+
+async def test_what_is_read_for_a_subscriber_is_read_again_while_the_database_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.live.RETRY_SECONDS", 0)
+    outcomes: list[Any] = [OperationalError("away"), PoolTimeout("still away"), "the game"]
+
+    async def read() -> str:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return str(outcome)
+
+    assert await patiently(read) == "the game"
 
 
 # --- changes ---

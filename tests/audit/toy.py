@@ -17,9 +17,9 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Route, WebSocketRoute
 from strawberry import Info
 
-from api.limits import Limits
 from api.endpoint import GraphQLEndpoint
 from api.faults import Forbidden, SlowReader, Unauthenticated
+from api.limits import Limits
 
 TOKENS = ("anna-token", "bert-token")
 

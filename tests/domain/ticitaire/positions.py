@@ -90,6 +90,7 @@ def position(
     return TicitaireTable(
         version=3,
         opened=opened,
+        options=opened.options,
         players=(PLAYER,),
         deals=1,
         deadline=deadline,
