@@ -37,14 +37,17 @@ __all__ = ["GRAPHQL_PATH", "create_app"]
 
 GRAPHQL_PATH: Final = "/graphql"
 
+Keys = Keyring | Callable[[], Keyring]
+"""The server's keys, or what tells them as they are now."""
+
 
 class _House:
     """One server between its start and its end."""
 
-    def __init__(self, settings: Settings, url: str, keyring: Keyring, served: strawberry.Schema) -> None:
+    def __init__(self, settings: Settings, url: str, keys: Keys, served: strawberry.Schema) -> None:
         self.settings: Final = settings
         self.url: Final = url
-        self.keyring: Final = keyring
+        self.keys: Final = keys
         self.endpoint: Final = GraphQLEndpoint(served, context=self.context, limits=LIMITS, graphiql=settings.graphiql)
         self.world: World | None = None
 
@@ -77,7 +80,7 @@ class _House:
 
     def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper]:
         recorder = open_recorder(datastore)
-        vault = Vault(datastore, self.keyring)
+        vault = Vault(datastore, self.keys)
         vault.create_table()
         accounts = Accounts(datastore)
         accounts.create_tables()
@@ -131,9 +134,9 @@ async def _to_graphql(_: Request) -> Response:
     return RedirectResponse(GRAPHQL_PATH)
 
 
-def create_app(settings: Settings, url: str, keyring: Keyring, served: strawberry.Schema = schema) -> Starlette:
+def create_app(settings: Settings, url: str, keys: Keys, served: strawberry.Schema = schema) -> Starlette:
     """Return the ASGI application on the database at ``url``. It touches nothing before it starts."""
-    house = _House(settings, url, keyring, served)
+    house = _House(settings, url, keys, served)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

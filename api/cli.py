@@ -27,7 +27,7 @@ from api.ids import read_id
 from api.logs import configure_logs, uvicorn_log_config
 from api.schema import LIMITS
 from api.schema import schema as graphql_schema
-from api.settings import Settings, SettingsError, write_keys
+from api.settings import KeyFile, Settings, SettingsError, write_keys
 from domain.catalogue import catalogue
 from domain.storage import Datastore, PersistenceError, open_recorder
 from domain.vault import Keyring, SealError, ServerKey, Vault
@@ -92,7 +92,7 @@ def serve(
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
     with settings.database() as url:
         config = uvicorn.Config(
-            create_app(settings, url, settings.keyring()),
+            create_app(settings, url, KeyFile(settings)),
             host=host or settings.host,
             port=settings.port if port is None else port,
             log_config=uvicorn_log_config(),
@@ -125,11 +125,14 @@ def key_list() -> None:
 
 @key_app.command("rotate")
 def key_rotate() -> None:
-    """Make a new current key and seal every deck with it. The old keys stay in the file until `tic key prune`."""
+    """Make a new current key and seal every deck with it. The old keys stay in the file until `tic key prune`.
+
+    Servers that read the same file follow at once. Give others the new file before you go on.
+    """
     settings = Settings()
     keyring = settings.keyring().rotated()
     write_keys(settings.key_file, keyring, replace=True)
-    err.print(f"The current key is now {keyring.current.id}. Restart the servers, so that they seal with it.")
+    err.print(f"The current key is now {keyring.current.id}. Servers that read {settings.key_file} use it from now on.")
     with _datastore(settings) as datastore:
         _reseal(Vault(datastore, keyring))
 
@@ -149,7 +152,10 @@ def key_prune() -> None:
     with _datastore(settings) as datastore:
         vault = Vault(datastore, keyring)
         _reseal(vault)
-    write_keys(settings.key_file, Keyring([keyring.current]), replace=True)
+        write_keys(settings.key_file, Keyring([keyring.current]), replace=True)
+        if vault.to_reseal():
+            write_keys(settings.key_file, keyring, replace=True)
+            _fail("a server sealed a deck by an old key meanwhile, so the old keys stay: try again")
     err.print(f"The only key is now {keyring.current.id}.")
 
 

@@ -9,15 +9,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+import structlog
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.embedded_postgres import default_folder, embedded_postgres
 from domain.vault import Keyring, SealError, ServerKey
 
-__all__ = ["LogFormat", "Settings", "SettingsError"]
+__all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "write_keys"]
 
 KEY_FILE: Final = "server.key"
+
+_logger: Final = structlog.get_logger(__name__)
 
 
 class SettingsError(Exception):
@@ -107,6 +110,33 @@ class Settings(BaseSettings):
         keyring = Keyring([ServerKey.generate()])
         write_keys(path, keyring, replace=False)
         return Keyring.parse(path.read_text(encoding="ascii"))
+
+
+class KeyFile:
+    """The server's keys as the file has them now: a running server follows a rotation."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the file, which is made if it is the embedded database's and missing. Raises SettingsError."""
+        self._settings: Final = settings
+        self._keyring = settings.keyring()
+        self._seen = self._stamp()
+
+    def __call__(self) -> Keyring:
+        """Return the keys; those that were read last where the file can't be read now."""
+        stamp = self._stamp()
+        if stamp is not None and stamp != self._seen:
+            try:
+                self._keyring, self._seen = self._settings.keyring(), stamp
+            except SettingsError as error:
+                _logger.warning("the key file can't be read; the keys read last stay", error=str(error))
+        return self._keyring
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._settings.key_file.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
 
 
 def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> None:

@@ -146,9 +146,15 @@ class Keyring:
 class Vault:
     """The table of sealed seeds."""
 
-    def __init__(self, datastore: Datastore, keyring: Keyring) -> None:
+    def __init__(self, datastore: Datastore, keys: Keyring | Callable[[], Keyring]) -> None:
+        """Take the keys, or what tells them anew each time, so that a rotation needs no restart."""
         self._datastore: Final = datastore
-        self.keyring: Final = keyring
+        self._keys: Final = keys
+
+    @property
+    def keyring(self) -> Keyring:
+        """The keys as they are now."""
+        return self._keys if isinstance(self._keys, Keyring) else self._keys()
 
     def create_table(self) -> None:
         """Make the table if it is missing. Raises OperationalError where the database is away."""
@@ -200,14 +206,15 @@ class Vault:
         Raises:
             SealError: a seed can't be opened; what was done before it stays.
         """
-        key = self.keyring.current
+        keyring = self.keyring
+        key = keyring.current
         while True:
             with self._datastore.transaction(commit=True) as cursor:
                 query = "SELECT deal, deals, key_id, sealed FROM sealed_seeds WHERE key_id <> %s LIMIT %s FOR UPDATE"
                 rows = cursor.execute(query, (key.id, batch)).fetchall()
                 for row in rows:
                     deal, deals = row["deal"], row["deals"]
-                    old = self.keyring.key(row["key_id"])
+                    old = keyring.key(row["key_id"])
                     secret = old.unseal(row["sealed"], _context(deal, deals, old.id))
                     sealed = key.seal(secret, _context(deal, deals, key.id))
                     update = "UPDATE sealed_seeds SET key_id = %s, sealed = %s WHERE deal = %s"

@@ -16,12 +16,12 @@ from typer.testing import CliRunner, Result
 
 from api import cli
 from api.accounts import Accounts, Scope
-from api.settings import KEY_FILE, Settings, SettingsError
+from api.settings import KEY_FILE, KeyFile, Settings, SettingsError
 from domain.application import Games
 from domain.catalogue import catalogue
 from domain.storage import Datastore
 from domain.ticitaire.rules import OpenTicitaire
-from domain.vault import Keyring
+from domain.vault import Keyring, Vault
 from tests.conftest import KEYRING
 from tests.server import TIC, environment, serving
 
@@ -107,6 +107,24 @@ def test_pruning_drops_the_old_keys_when_nothing_needs_them(
     (key,) = Keyring.parse(key_file.read_text()).keys
     with psycopg.connect(database_url) as connection:
         assert connection.execute("SELECT DISTINCT key_id FROM sealed_seeds").fetchall() == [(key.id,)]
+
+
+def test_a_running_server_follows_a_rotation_and_a_pruning(tic: Run, datastore: Datastore, key_file: Path) -> None:
+    vault = Vault(datastore, KeyFile(Settings(server_key_file=key_file)))
+    deal = UUID(int=7)
+    seeds = vault.draw(deal, 1)
+    tic("key", "rotate")
+    tic("key", "prune")
+    assert vault.open(deal) == seeds
+    assert [vault.keyring.current.id] == [key.id for key in Keyring.parse(key_file.read_text()).keys]
+
+
+def test_a_server_goes_on_with_its_keys_while_the_file_is_unreadable(key_file: Path) -> None:
+    keys = KeyFile(Settings(server_key_file=key_file))
+    key_file.write_text("not a key")
+    assert keys().current.id == KEYRING.current.id
+    key_file.unlink()
+    assert keys().current.id == KEYRING.current.id
 
 
 def test_the_embedded_databases_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:

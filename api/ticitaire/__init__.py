@@ -1,0 +1,22 @@
+"""Ticitaire over GraphQL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from api.games import Kind
+from api.ticitaire import facts, table
+from api.ticitaire.mutations import TicitaireMutation
+from domain.ticitaire.rules import TICITAIRE
+
+__all__ = ["KIND", "TicitaireMutation"]
+
+KIND: Final = Kind(
+    name=TICITAIRE.kind,
+    game=table.TicitaireGame,
+    facts=facts.PRESENTERS,
+    actions=table.actions,
+    types=(*table.TYPES, *facts.TYPES),
+    usual_lengths=table.USUAL_LENGTHS,
+)
+"""How Ticitaire is shown."""
