@@ -215,6 +215,10 @@ def _ask(house: House, name: str, document: DocumentNode) -> Any:
     return body
 
 
+# The server's own threads, its pool of connections for one, draw random numbers while Hypothesis makes an example.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Do not use the `random` module:hypothesis.errors.HypothesisDeprecationWarning"
+)
 operations = pytest.mark.parametrize(("root", "name"), OPERATIONS, ids=[name for _, name in OPERATIONS])
 few = settings(
     deadline=None,
