@@ -96,6 +96,10 @@ class _House:
         world = World(games=games, accounts=accounts, lobby=lobby, live=live, kinds=KINDS, threads=threads)
         return world, following, timekeeper
 
+    async def end_streams(self) -> None:
+        """End every socket and event stream: the server is about to stop, and they would hold it up."""
+        await self.endpoint.disconnect(lambda _: True, code=1001, reason="The server is stopping: connect again soon")
+
     async def _past(self, game: UUID, after: int, first: int) -> tuple[Event, ...]:
         if self.world is None:
             return ()
@@ -156,4 +160,6 @@ def create_app(settings: Settings, url: str, keys: Keys, served: strawberry.Sche
         Route(GRAPHQL_PATH, house.endpoint),
         WebSocketRoute(GRAPHQL_PATH, house.endpoint),
     ]
-    return Starlette(routes=routes, middleware=[cors], lifespan=lifespan)
+    app = Starlette(routes=routes, middleware=[cors], lifespan=lifespan)
+    app.state.end_streams = house.end_streams
+    return app

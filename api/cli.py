@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -61,7 +61,15 @@ def _datastore(settings: Settings) -> Iterator[Datastore]:
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens as soon as it does."""
+    """Says where it listens as soon as it does, and does not wait for subscribers when it stops."""
+
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._end_streams = end_streams
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._end_streams()
+        await super().shutdown(sockets=sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -91,8 +99,9 @@ def serve(
     if settings.database_url is None:
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
     with settings.database() as url:
+        application = create_app(settings, url, KeyFile(settings))
         config = uvicorn.Config(
-            create_app(settings, url, KeyFile(settings)),
+            application,
             host=host or settings.host,
             port=settings.port if port is None else port,
             log_config=uvicorn_log_config(),
@@ -104,7 +113,7 @@ def serve(
             ws_max_size=LIMITS.body_bytes,
         )
         settle_collector()
-        server = _Server(config)
+        server = _Server(config, application.state.end_streams)
         server.run()
         if not server.started:
             raise SystemExit(3)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+import httpx
 import psycopg
 import pytest
 from typer.testing import CliRunner, Result
@@ -60,6 +61,23 @@ def test_the_server_says_where_it_listens_and_stops_when_it_is_asked(database_ur
     with serving({"DATABASE_URL": database_url, "TIC_SERVER_KEY_FILE": str(key_file)}) as server:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/graphql", server.url)
         assert server.stop() == 0
+
+
+def test_an_open_event_stream_does_not_hold_up_a_server_that_stops(database_url: str, key_file: Path) -> None:
+    with serving({"DATABASE_URL": database_url, "TIC_SERVER_KEY_FILE": str(key_file)}) as server:
+        stream = {"Accept": "text/event-stream", "Content-Type": "application/json"}
+        opening = 'mutation { registerPlayer(input: {name: "A"}) { ... on PlayerRegistered { token } } }'
+        token = httpx.post(server.url, json={"query": opening}).json()["data"]["registerPlayer"]["token"]
+        opening = "mutation { openTicitaire(input: {}) { ... on CommandAccepted { game { id } } } }"
+        bearer = {"Authorization": f"Bearer {token}"}
+        opened = httpx.post(server.url, json={"query": opening}, headers=bearer).json()["data"]["openTicitaire"]
+        following = f'subscription {{ gameEvents(gameId: "{opened["game"]["id"]}") {{ seq }} }}'
+        with httpx.stream("POST", server.url, json={"query": following}, headers=stream) as answer:
+            lines = answer.iter_lines()
+            assert any(line == "event: next" for line in lines)
+            server.process.send_signal(signal.SIGTERM)
+            assert any("The server is stopping" in line for line in lines)
+        assert server.process.wait(4) == 0
 
 
 def test_a_server_that_is_given_a_database_must_be_given_its_key(database_url: str) -> None:

@@ -207,7 +207,7 @@ def test_an_attached_process_takes_over_when_the_owner_is_killed(folder: Path, h
     note(owner.conninfo(), "committed")
     with embedded_postgres(folder) as conninfo:
         owner.kill()
-        assert eventually(lambda: is_ours(folder) and can_connect(conninfo), within=2)
+        assert eventually(lambda: is_ours(folder) and can_connect(conninfo), within=10)
         assert ask(conninfo, "SELECT word FROM note") == "committed"
 
 
@@ -216,7 +216,7 @@ def test_an_attached_process_takes_over_when_the_owner_leaves(folder: Path, hold
     note(owner.conninfo(), "committed")
     with embedded_postgres(folder) as conninfo:
         owner.leave()
-        assert eventually(lambda: is_ours(folder) and can_connect(conninfo), within=2)
+        assert eventually(lambda: is_ours(folder) and can_connect(conninfo), within=10)
         assert ask(conninfo, "SELECT word FROM note") == "committed"
 
 
@@ -239,7 +239,7 @@ def test_the_second_user_in_a_process_takes_over_from_the_first(folder: Path) ->
         first.enter_context(embedded_postgres(folder))
         conninfo = second.enter_context(embedded_postgres(folder))
         first.close()
-        assert eventually(lambda: can_connect(conninfo), within=2)
+        assert eventually(lambda: can_connect(conninfo), within=10)
 
 
 # --- Death and what it leaves --------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def test_a_server_that_is_killed_is_started_again(folder: Path) -> None:
         note(conninfo, "committed")
         killed = postmaster(folder)
         os.kill(killed, signal.SIGKILL)
-        assert eventually(lambda: postmaster(folder) not in {0, killed} and can_connect(conninfo), within=2)
+        assert eventually(lambda: postmaster(folder) not in {0, killed} and can_connect(conninfo), within=10)
         assert ask(conninfo, "SELECT word FROM note") == "committed"
 
 
