@@ -19,7 +19,7 @@ from api.settings import Settings
 from tests.client import Client
 from tests.conftest import KEYRING, listening
 
-NEVER_TOLD = ("Traceback", "psycopg", 'File "', "strawberry", "0x")
+NEVER_TOLD = ("Traceback", "psycopg", 'File "', "strawberry", " at 0x")
 """What would give away how the server is made."""
 
 
