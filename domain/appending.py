@@ -27,7 +27,7 @@ class _Append(Generic[T]):
     rows: Sequence[T]
     done: bool = False
     positions: Sequence[int] = field(default=())
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class GroupCommit(Generic[T]):
@@ -73,9 +73,11 @@ class GroupCommit(Generic[T]):
             else:  # one of them: each alone then, so that the others go through
                 for append in appends:
                     self._flush([append])
-        except Exception as error:  # noqa: BLE001 - each caller is told what became of his append
-            for append in appends:
+        except BaseException as error:
+            for append in appends:  # each caller is told what became of his append
                 append.error = error
+            if not isinstance(error, Exception):
+                raise
         finally:
             for append in appends:
                 append.done = True

@@ -168,6 +168,7 @@ class Games:
             for _ in range(MAX_ATTEMPTS):
                 game, now = self._refresh(entry, game_id)
                 if game is None:
+                    self._forget(game_id)
                     raise GameNotFound
                 asked = command(game)
                 cause = cause_of(asked, now)
@@ -235,6 +236,7 @@ class Games:
         """
         game, _ = self._refresh(self._entry(game_id), game_id)
         if game is None:
+            self._forget(game_id)
             raise GameNotFound
         return game
 
@@ -277,6 +279,11 @@ class Games:
             while len(self._entries) > self._keep:
                 self._entries.popitem(last=False)
             return entry
+
+    def _forget(self, game_id: UUID) -> None:
+        """Keep no place for a game that is not there: guessed ids must not push out games that are played."""
+        with self._entries_lock:
+            self._entries.pop(game_id, None)
 
     @contextmanager
     def _alone(self, game_id: UUID) -> Iterator[_Entry]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from domain.cards import DECK, Card
@@ -19,7 +20,10 @@ from domain.ticitaire.table import Layout, TicitaireTable
 
 __all__ = ["BOUND", "Verdict", "verdict"]
 
-BOUND: Final = 2_000
+Known = tuple[Card | None, ...]
+"""By deck position: the card, where it was seen."""
+
+BOUND: Final = 500
 """How many layouts are looked at before the search gives up."""
 
 
@@ -38,15 +42,21 @@ def verdict(table: TicitaireTable, *, bound: int = BOUND) -> Verdict:
         table: the position; no card that was not seen is looked at.
         bound: how many layouts to look at before answering UNKNOWN.
     """
-    layout, strict_duo = table.layout, table.options.strict_duo
-    stock_cards = _may_come(table)
-    unsure = _unseen_in_stock(table)
+    return _searched(table.layout, table.seen, table.options.strict_duo, bound)
+
+
+@lru_cache(maxsize=4096)
+def _searched(layout: Layout, known: Known, strict_duo: bool, bound: int) -> Verdict:
+    """Search once a position, however often and by however many it is asked for."""
+    stock_cards = _may_come(layout, known)
+    unsure = _unseen_in_stock(layout, known)
+    face = _open_cards(known)
     seen = {_key(layout)}
     waiting = deque([layout])
     guess = False
     while waiting:
         layout = waiting.popleft()
-        reach = Reach(layout, _open_cards(table))
+        reach = Reach(layout, face)
         if any(may_go(reach, card, target, strict_duo=strict_duo) for card in stock_cards for target in _TARGETS):
             return Verdict.ALIVE
         guess = guess or any(may_go(reach, card, to, strict_duo=strict_duo) for card in unsure for to in _TARGETS)
@@ -69,9 +79,9 @@ _SOURCES: Final = (*COLUMNS, *PILES)
 _TARGETS: Final = (*COLUMNS, *PILES)
 
 
-def _open_cards(table: TicitaireTable) -> Faces:
+def _open_cards(known: Known) -> Faces:
     def face(position: int) -> Card:
-        card = table.seen[position]
+        card = known[position]
         if card is None:
             raise LookupError("the search must not look at a card that was not seen")
         return card
@@ -79,17 +89,17 @@ def _open_cards(table: TicitaireTable) -> Faces:
     return face
 
 
-def _may_come(table: TicitaireTable) -> Collection[Card]:
+def _may_come(layout: Layout, known: Known) -> Collection[Card]:
     """The stock's and the waste's cards that were seen: turning and recycling brings each of them."""
-    positions = (*table.layout.stock, *table.layout.waste)
-    return [card for position in positions if (card := table.seen[position]) is not None]
+    positions = (*layout.stock, *layout.waste)
+    return [card for position in positions if (card := known[position]) is not None]
 
 
-def _unseen_in_stock(table: TicitaireTable) -> Collection[Card]:
+def _unseen_in_stock(layout: Layout, known: Known) -> Collection[Card]:
     """What an unseen card of the stock may be: any card that nobody has seen."""
-    if all(table.seen[position] is not None for position in table.layout.stock):
+    if all(known[position] is not None for position in layout.stock):
         return ()
-    return set(DECK) - set(table.seen)
+    return set(DECK) - set(known)
 
 
 def _key(layout: Layout) -> tuple[object, ...]:

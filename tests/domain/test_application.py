@@ -340,6 +340,17 @@ def test_what_the_server_does_with_a_key_it_does_once(games: Games) -> None:
     assert later.events[0].cause.actor == "server"
 
 
+def test_guessed_ids_push_no_game_out_of_memory(recorder: EventRecorder, vault: Vault) -> None:
+    games = Games(recorder, vault, keep=2)
+    opened = open_game(games).game
+    for _ in range(3):
+        with pytest.raises(GameNotFound):
+            games.game(uuid4())
+        with pytest.raises(GameNotFound):
+            play(games, uuid4(), turn)
+    assert games.game(opened.id) is opened
+
+
 def test_games_beyond_the_number_kept_are_read_again(recorder: EventRecorder, vault: Vault) -> None:
     games = Games(recorder, vault, keep=2)
     opened = [open_game(games).game.id for _ in range(4)]
