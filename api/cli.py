@@ -60,6 +60,14 @@ def _datastore(settings: Settings) -> Iterator[Datastore]:
             datastore.close()
 
 
+@contextmanager
+def _accounts() -> Iterator[Accounts]:
+    with _datastore(Settings()) as datastore:
+        accounts = Accounts(datastore)
+        accounts.create_tables()
+        yield accounts
+
+
 class _Server(uvicorn.Server):
     """Says where it listens as soon as it does, and does not wait for subscribers when it stops."""
 
@@ -187,9 +195,7 @@ def token_grant(
     scope: Annotated[list[Scope], typer.Option(help="What the token is good for; repeat for more than one.")],
 ) -> None:
     """Print a new token of a player with scopes that he can't give himself. It is shown this once."""
-    with _datastore(Settings()) as datastore:
-        accounts = Accounts(datastore)
-        accounts.create_tables()
+    with _accounts() as accounts:
         try:
             token = accounts.issue(player, scope)
         except LookupError as error:
@@ -200,9 +206,7 @@ def token_grant(
 @token_app.command("revoke")
 def token_revoke(token_id: Annotated[str, typer.Argument(help="The token's id, as viewer.tokens lists it.")]) -> None:
     """Revoke a token of any player. Servers close the connections that came with it at once."""
-    with _datastore(Settings()) as datastore:
-        accounts = Accounts(datastore)
-        accounts.create_tables()
+    with _accounts() as accounts:
         if not accounts.revoke(token_id):
             _fail("there is no such valid token")
     err.print("The token is revoked.")
@@ -211,9 +215,7 @@ def token_revoke(token_id: Annotated[str, typer.Argument(help="The token's id, a
 @player_app.command("erase")
 def player_erase(player: PlayerArgument) -> None:
     """Erase a player's name and tokens. The games stay whole, under the random id."""
-    with _datastore(Settings()) as datastore:
-        accounts = Accounts(datastore)
-        accounts.create_tables()
+    with _accounts() as accounts:
         if not accounts.erase(player):
             _fail("there is no such player")
     err.print("The player is erased.")
