@@ -21,7 +21,7 @@ from psycopg.sql import SQL, Identifier
 
 from domain.storage import Datastore
 
-__all__ = ["TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "token_digest"]
+__all__ = ["TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "TooManyTokens", "token_digest"]
 
 TOKENS_CHANNEL: Final = "tic_tokens"
 """PostgreSQL's notification channel: a token was revoked."""
@@ -45,6 +45,14 @@ CREATE TABLE IF NOT EXISTS tokens (
 );
 CREATE INDEX IF NOT EXISTS tokens_by_player ON tokens (player);
 """
+
+
+MOST_TOKENS: Final = 50
+"""Valid tokens that one player can have."""
+
+
+class TooManyTokens(Exception):
+    """The player has as many valid tokens as one may have."""
 
 
 class Scope(Enum):
@@ -125,11 +133,17 @@ class Accounts:
 
         Raises:
             LookupError: there is no such player.
+            TooManyTokens: the player has as many as one may have.
         """
         token = _new_token()
         with self._datastore.transaction(commit=True) as cursor:
-            if cursor.execute("SELECT FROM players WHERE id = %s FOR KEY SHARE", (player,)).fetchone() is None:
+            # The lock makes two requests at once count one after the other.
+            if cursor.execute("SELECT FROM players WHERE id = %s FOR UPDATE", (player,)).fetchone() is None:
                 raise LookupError(f"there is no player {player}")
+            count = "SELECT count(*) AS n FROM tokens WHERE player = %s AND revoked_at IS NULL"
+            row = cursor.execute(count, (player,)).fetchone()
+            if row is not None and row["n"] >= MOST_TOKENS:
+                raise TooManyTokens(f"a player has at most {MOST_TOKENS} valid tokens: revoke one first")
             cursor.execute(_ISSUE, (token_digest(token), player, sorted(scope.value for scope in scopes)))
         return token
 
@@ -156,8 +170,10 @@ class Accounts:
                 (token_id, player),
             )
             revoked = cursor.rowcount > 0
-            cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
-        self.forget()
+            if revoked:
+                cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
+        if revoked:
+            self.forget()
         return revoked
 
     def erase(self, player: UUID) -> bool:
@@ -165,8 +181,10 @@ class Accounts:
         with self._datastore.transaction(commit=True) as cursor:
             cursor.execute("DELETE FROM players WHERE id = %s", (player,))
             erased = cursor.rowcount > 0
-            cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
-        self.forget()
+            if erased:
+                cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
+        if erased:
+            self.forget()
         return erased
 
     def remembered(self, token: str) -> Caller | None:

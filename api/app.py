@@ -60,8 +60,9 @@ class _House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
-        threads = self.settings.threads
-        datastore = Datastore(self.url, connections=threads + 4)
+        # Each follower holds one connection to listen and takes another for its steps; the timekeeper takes one.
+        connections = self.settings.threads + 2 * len(PROJECTIONS) + 2
+        datastore = Datastore(self.url, connections=connections)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
             world, following, timekeeper = await asyncio.to_thread(self._build, datastore)

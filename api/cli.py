@@ -19,7 +19,7 @@ import uvicorn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from api.accounts import Accounts, Scope
+from api.accounts import Accounts, Scope, TooManyTokens
 from api.app import GRAPHQL_PATH, create_app
 from api.collector import settle_collector
 from api.embedded_postgres import EmbeddedPostgresError
@@ -107,6 +107,7 @@ def serve(
     if settings.database_url is None:
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
     with settings.database() as url:
+        _must_answer(url)
         application = create_app(settings, url, KeyFile(settings))
         config = uvicorn.Config(
             application,
@@ -125,6 +126,15 @@ def serve(
         server.run()
         if not server.started:
             raise SystemExit(3)
+
+
+def _must_answer(url: str) -> None:
+    """Raise PersistenceError where the database can't be reached: better here than in the depth of a start."""
+    datastore = Datastore(url, connections=1)
+    try:
+        datastore.read("SELECT 1", ())
+    finally:
+        datastore.close()
 
 
 @key_app.command("new")
@@ -200,6 +210,8 @@ def token_grant(
             token = accounts.issue(player, scope)
         except LookupError as error:
             _fail(f"{error}: register first, with the mutation registerPlayer")
+        except TooManyTokens as error:
+            _fail(str(error))
     sys.stdout.write(f"{token}\n")
 
 

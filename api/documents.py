@@ -34,10 +34,10 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 from api.faults import BadRequest, ParseFailed, ValidationFailed, fault_of
 from api.limits import Limits, weigh
 
-__all__ = ["Documents", "Operation", "Operations", "Parameters", "Prepared", "Refused"]
+__all__ = ["Documents", "NotExecuted", "Operation", "Operations", "Parameters", "Prepared"]
 
 
-class Refused(Exception):
+class NotExecuted(Exception):
     """The operation has no result, only these errors: before it began, or because its stream broke off."""
 
     def __init__(self, *errors: GraphQLError) -> None:
@@ -105,7 +105,7 @@ class Documents:
         return len(self._prepared)
 
     def prepare(self, text: str) -> Prepared:
-        """Parse, weigh and validate a document, or remember that it was. Raise `Refused` with what is wrong with it."""
+        """Parse, weigh and validate a document, or remember that it was. Raise `NotExecuted` with what is wrong."""
         with self._lock:
             if (known := self._prepared.get(text)) is not None:
                 self._prepared.move_to_end(text)
@@ -123,11 +123,11 @@ class Documents:
                 max_source_length=self._limits.characters,
             )
         except GraphQLSyntaxError as error:
-            raise Refused(ParseFailed.about(error)) from None
+            raise NotExecuted(ParseFailed.about(error)) from None
         if excess := weigh(self._schema, document, self._limits):
-            raise Refused(excess)
+            raise NotExecuted(excess)
         if errors := self._validate(document):
-            raise Refused(*(ValidationFailed.about(error) for error in errors))
+            raise NotExecuted(*(ValidationFailed.about(error) for error in errors))
         return Prepared(
             document,
             {
@@ -176,7 +176,7 @@ class Operations:
         self.documents = Documents(self._schema, limits)
 
     def find(self, parameters: Parameters) -> Operation:
-        """Find the operation the parameters name. Raise `Refused` if the document is, `BadRequest` if none fits."""
+        """Find the operation the parameters name. Raise `NotExecuted` if the document is, `BadRequest` if none fits."""
         prepared = self.documents.prepare(parameters.query)
         name, kinds = parameters.operation_name, prepared.kinds
         if name is None:
@@ -190,7 +190,7 @@ class Operations:
         return Operation(prepared.document, kind, name, parameters.variables)
 
     async def execute(self, operation: Operation, context: object) -> ExecutionResult:
-        """Run a query or a mutation to its result. Raise `Refused` if the variables don't fit."""
+        """Run a query or a mutation to its result. Raise `NotExecuted` if the variables don't fit."""
         running = execute(
             self._schema,
             operation.document,
@@ -202,11 +202,11 @@ class Operations:
         )
         result = await running if inspect.isawaitable(running) else running
         if result.data is None and result.errors and all(error.path is None for error in result.errors):
-            raise Refused(*result.errors)
+            raise NotExecuted(*result.errors)
         return result
 
     async def stream(self, operation: Operation, context: object, request_id: str) -> AsyncGenerator[ExecutionResult]:
-        """Run any operation, result by result. Raise `Refused` if it can't begin or breaks off."""
+        """Run any operation, result by result. Raise `NotExecuted` if it can't begin or breaks off."""
         if operation.kind is not OperationType.SUBSCRIPTION:
             yield await self.execute(operation, context)
             return
@@ -220,7 +220,7 @@ class Operations:
         )
         results = await subscribing if inspect.isawaitable(subscribing) else subscribing
         if isinstance(results, ExecutionResult):
-            raise Refused(*results.errors or ())
+            raise NotExecuted(*results.errors or ())
         async with aclosing(cast("AsyncGenerator[ExecutionResult]", results)) as open_results:
             while True:
                 try:
@@ -228,5 +228,5 @@ class Operations:
                 except StopAsyncIteration:
                     return
                 except Exception as error:  # noqa: BLE001 - graphql-core lets through what the resolver's stream raises
-                    raise Refused(fault_of(error, request_id)) from None
+                    raise NotExecuted(fault_of(error, request_id)) from None
                 yield result

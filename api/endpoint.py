@@ -24,7 +24,7 @@ from starlette.websockets import WebSocket
 from strawberry.http.ides import get_graphql_ide_html
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from api.documents import Operation, Operations, Parameters, Refused
+from api.documents import NotExecuted, Operation, Operations, Parameters
 from api.faults import BadRequest, BodyTooLarge, Fault, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
 from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of, response
@@ -94,7 +94,7 @@ class GraphQLEndpoint:
             await self._reply(exchange)
         except ClientDisconnect:
             pass  # nobody is left to answer
-        except Refused as refused:
+        except NotExecuted as refused:
             # a client of application/json alone takes any other status for a failure of the transport
             await exchange.refuse(200 if exchange.media_type == _JSON else 400, refused.errors, self.limits)
         except Exception as error:  # noqa: BLE001 - whatever is raised, the answer is a GraphQL response
@@ -138,7 +138,7 @@ class GraphQLEndpoint:
         token = exchange.token()
         try:
             operation = self._find(exchange, parameters)
-        except Refused as refused:
+        except NotExecuted as refused:
             await stream.refuse(refused.errors)
             return
         with ExitStack() as held:
@@ -288,7 +288,7 @@ class _EventStream:
                     await self._say(_event(response(result, request_id, self._limits)))
         except ClientDisconnect:
             return
-        except Refused as refused:
+        except NotExecuted as refused:
             await self._say(self._errors(refused.errors))
         except Exception as error:  # noqa: BLE001 - whatever is raised, the client is told a fault
             await self._say(self._errors([fault_of(error, request_id)]))

@@ -172,7 +172,9 @@ class Game(Node):
         seeds = list(revealed.seeds) if revealed else None
         return Fairness(algorithm=opened.dealing, deal=opened.deal, commitment=opened.commitment, seeds=seeds)
 
-    @strawberry.field(description="Exactly what you may do now; empty if it is not your turn, or not your game.")
+    @strawberry.field(
+        description="Exactly what you may do at this version; empty if it is not your turn, or not your game."
+    )
     def legal_actions(self, info: Info) -> list[LegalAction]:
         """Return the actions open to the caller."""
         kind, deadline = info.context.world.kinds[self.record.decider.kind], self._table.deadline
@@ -231,10 +233,18 @@ class Kind:
     """Shows the commands that are open."""
     types: Sequence[type]
     """The types that the schema reaches only through an interface."""
+    mutation: type
+    """Its mutations."""
     usual_lengths: Mapping[str, int]
     """What its lists hold as a rule, by type and field: by that the cost of a query is told."""
+    efforts: Mapping[str, int]
+    """What its dear fields cost besides, likewise."""
 
 
+REPLAY_EFFORT: Final = 2_000
+"""What a field costs that folds a game from its start."""
+
+EFFORTS: Final = {"Game.position": REPLAY_EFFORT, "GameListing.game": 50}
 USUAL_LENGTHS: Final = {
     "CommandAccepted.events": 3,
     "Fairness.seeds": 1,

@@ -51,7 +51,7 @@ class Limits:
     depth: int = 12
     """Levels of fields; introspection counts as one."""
     fields: int = 500
-    """Fields of an operation with its fragments written out."""
+    """Fields of all operations together, with their fragments written out."""
     aliases: int = 30
     """Aliased fields of an operation with its fragments written out."""
     mutations: int = 10
@@ -66,6 +66,8 @@ class Limits:
     """What a list is taken to hold that has no pages and no usual length."""
     usual_lengths: Mapping[str, int] = field(default_factory=dict)
     """What certain lists hold as a rule, by type and field: `{"Chessboard.files": 8}`."""
+    efforts: Mapping[str, int] = field(default_factory=dict)
+    """What certain fields cost besides what they hold, likewise: they read or compute more than others."""
     errors: int = 20
     """Errors in one response."""
     cached_documents: int = 1_000
@@ -121,6 +123,7 @@ def weigh(schema: GraphQLSchema, document: DocumentNode, limits: Limits) -> Faul
     The document need not be valid: unknown fields weigh something, unknown fragments and cycles nothing more.
     """
     scales = _Scales(schema, document, limits)
+    fields = 0
     for node in document.definitions:
         is_mutation = False
         try:
@@ -134,9 +137,10 @@ def weigh(schema: GraphQLSchema, document: DocumentNode, limits: Limits) -> Faul
                 continue
         except _TooDeepToWeigh:
             return _excess("depth", limits.depth, "levels")
+        fields += weight.fields  # every operation is validated, also those that are not asked for
         for amount, limit, allowed, what in (
             (weight.depth, "depth", limits.depth, "levels"),
-            (weight.fields, "fields", limits.fields, "fields"),
+            (fields, "fields", limits.fields, "fields"),
             (weight.aliases, "aliases", limits.aliases, "aliases"),
             (weight.cost, "cost", limits.cost, "fields in the answer"),
             (weight.width if is_mutation else 0, "mutations", limits.mutations, "mutations"),
@@ -205,9 +209,10 @@ class _Scales:
 
     def _field(self, node: FieldNode, parent: GraphQLNamedType | None, level: int) -> _Weight:
         aliased = 1 if node.alias else 0
-        if node.selection_set is None:
-            return _Weight(1, 1, 1, aliased, 1)
         name = node.name.value
+        effort = 1 + (self._limits.efforts.get(f"{parent.name}.{name}", 0) if parent else 0)
+        if node.selection_set is None:
+            return _Weight(1, 1, 1, aliased, effort)
         if name in {"__schema", "__type"}:  # as deep and long as the schema is, and the same for everyone
             inside = self.weigh(node.selection_set, None, level + 1)
             return _Weight(1, 1, 1 + inside.fields, aliased + inside.aliases, 1 + inside.fields)
@@ -215,7 +220,7 @@ class _Scales:
         inner = get_named_type(field.type) if field else None
         inside = self.weigh(node.selection_set, inner, level + 1)
         times = self._length(field, node, parent) if field and parent else 1
-        return _Weight(1 + inside.depth, 1, 1 + inside.fields, aliased + inside.aliases, 1 + times * inside.cost)
+        return _Weight(1 + inside.depth, 1, 1 + inside.fields, aliased + inside.aliases, effort + times * inside.cost)
 
     def _length(self, field: GraphQLField, node: FieldNode, parent: GraphQLNamedType) -> int:
         """How many objects a field holds, as far as its arguments and type tell."""

@@ -9,9 +9,10 @@ from uuid import UUID
 import strawberry
 
 from api import accounts
-from api.accounts import IssuedToken, Scope
+from api.accounts import IssuedToken, Scope, TooManyTokens
 from api.context import Info
 from api.errors import InvalidInputError, invalid_input
+from api.faults import Unauthenticated
 from api.ids import write_id
 from api.nodes import Node
 
@@ -156,7 +157,13 @@ class PlayersMutation:
         scopes = caller.scopes if input.scopes is None else frozenset(input.scopes)
         if not scopes or not scopes <= caller.scopes:
             return invalid_input("Name scopes that your own token has; an operator grants others.", "scopes")
-        return TokenIssued(token=await world.blocking(lambda: world.accounts.issue(caller.player, scopes)))
+        try:
+            token = await world.blocking(lambda: world.accounts.issue(caller.player, scopes))
+        except TooManyTokens as error:
+            return invalid_input(f"No more tokens: {error}.")
+        except LookupError:
+            raise Unauthenticated("The account of this token was erased.") from None
+        return TokenIssued(token=token)
 
     @strawberry.mutation(description="Revoke a token of yours, at once and everywhere.")
     async def revoke_token(

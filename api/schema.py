@@ -19,7 +19,7 @@ from api.accounts import Scope
 from api.context import Info
 from api.facts import LIFECYCLE_TYPES, GameEvent
 from api.faults import BadUserInput, NotFound
-from api.games import USUAL_LENGTHS, Game, GameKind, Kind, event, show
+from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, event, show
 from api.ids import read_id
 from api.limits import Limits
 from api.live import patiently
@@ -35,7 +35,10 @@ __all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
 
 _KINDS: Final = (ticitaire.KIND,)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
-LIMITS: Final = Limits(usual_lengths=dict(ChainMap(USUAL_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))))
+LIMITS: Final = Limits(
+    usual_lengths=dict(ChainMap(USUAL_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))),
+    efforts=dict(ChainMap(EFFORTS, *(dict(kind.efforts) for kind in _KINDS))),
+)
 """What one request may ask for."""
 
 
@@ -212,7 +215,7 @@ _SCALARS: Final[dict[object, ScalarDefinition]] = {
 
 def build_schema(*more_mutations: type) -> strawberry.Schema:
     """Return the schema; ``more_mutations`` are merged in, for measuring."""
-    mutations = (PlayersMutation, ticitaire.TicitaireMutation, *more_mutations)
+    mutations = (PlayersMutation, *(kind.mutation for kind in _KINDS), *more_mutations)
     return strawberry.Schema(
         query=Query,
         mutation=strawberry.type(type("Mutation", mutations, {}), description="What can be done."),

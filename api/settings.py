@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     """Serve the GraphiQL page to browsers."""
     log_format: LogFormat = LogFormat.CONSOLE
     """console or json."""
-    threads: int = Field(default=16, ge=1, le=256)
+    threads: int = Field(default=16, ge=1, le=80)
     """How many commands and reads may wait for the database at the same time."""
     follow: bool = True
     """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
@@ -159,3 +159,8 @@ def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> None:
         pass
     finally:
         draft.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the name is on disk as well as the key
+    finally:
+        os.close(folder)

@@ -19,7 +19,7 @@ from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from structlog.contextvars import bound_contextvars
 
-from api.documents import Operations, Parameters, Refused
+from api.documents import NotExecuted, Operations, Parameters
 from api.faults import BadRequest, Fault, Forbidden, TooManyOperations, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
 
@@ -253,7 +253,7 @@ class Socket:
                         await self._send({"id": id_, "type": "next", "payload": payload})
             except WebSocketDisconnect:
                 raise
-            except Refused as refused:
+            except NotExecuted as refused:
                 await self._send_errors(self._forget(id_), refused.errors, request_id)
             except Exception as error:  # noqa: BLE001 - whatever is raised about the caller is told as a fault
                 await self._send_errors(self._forget(id_), [fault_of(error, request_id)], request_id)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,7 +17,7 @@ from typing import Final
 import structlog
 
 from domain.application import GameNotFound, Games, Undecided, VersionConflict
-from domain.decider import RuleViolation
+from domain.decider import Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, RunOutOfTime
 from domain.storage import Datastore, PersistenceError, log_end
 from projections.deadlines import Deadline, DeadlineQueries
@@ -61,11 +62,13 @@ class Outage:
 class Timekeeper:
     """One server's timekeeper."""
 
-    def __init__(self, datastore: Datastore, games: Games, *, grace_seconds: float = GRACE_SECONDS) -> None:
+    def __init__(self, datastore: Datastore, games: Games, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock: Final = clock
+        self._beaten = -math.inf
         self._datastore: Final = datastore
         self._games: Final = games
         self._deadlines: Final = DeadlineQueries(datastore)
-        self._grace: Final = grace_seconds
+        self._grace: Final = GRACE_SECONDS
 
     def create_tables(self) -> None:
         """Make the tables if they are missing. Raises OperationalError where the database is away."""
@@ -73,12 +76,14 @@ class Timekeeper:
             cursor.execute(TABLES)
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the time until ``stop`` is set, also over times when the database is away."""
+        """Keep the time until ``stop`` is set, whatever happens: no game can end by its time without it."""
         while not stop.is_set():
             try:
                 self.step()
             except (PersistenceError, Undecided) as error:
                 _logger.warning("the timekeeper waits for the database", error=type(error).__name__)
+            except Exception:
+                _logger.exception("the timekeeper failed, and tries again")
             stop.wait(INTERVAL_SECONDS)
 
     def step(self) -> None:
@@ -89,14 +94,17 @@ class Timekeeper:
         """
         self._beat()
         for outage in self._to_give_back():
-            if not self._caught_up():
-                return  # the list of deadlines is behind the log: nothing is ended before it is known
-            self._give_back(outage)
+            if not self._caught_up() or not self._give_back(outage):
+                return  # nothing is ended before all has been given back
         for deadline in self._deadlines.due(first=BATCH):
-            self._end(deadline)
+            self._act(deadline, RunOutOfTime(), key=None)
 
     def _beat(self) -> None:
+        """Leave a heartbeat, at most one a second, and note an outage where the last one is too old."""
+        if self._clock() - self._beaten < INTERVAL_SECONDS / 2:
+            return
         with self._datastore.transaction(commit=True) as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = off")
             now = "SELECT clock_timestamp() AS now, (SELECT at FROM heartbeat FOR UPDATE) AS last"
             row = cursor.execute(now).fetchone()
             if row is None:
@@ -106,6 +114,7 @@ class Timekeeper:
                 cursor.execute(insert, (row["last"], row["now"]))
             upsert = "INSERT INTO heartbeat (at) VALUES (%s) ON CONFLICT (one) DO UPDATE SET at = EXCLUDED.at"
             cursor.execute(upsert, (row["now"],))
+        self._beaten = self._clock()
 
     def _to_give_back(self) -> list[Outage]:
         with self._datastore.get_connection() as conn:
@@ -119,19 +128,30 @@ class Timekeeper:
             row = cursor.execute(query).fetchone()
             return row is not None and int(row["position"]) >= end
 
-    def _give_back(self, outage: Outage) -> None:
+    def _give_back(self, outage: Outage) -> bool:
+        """Give an outage back to every game it took from; tell whether all have it."""
+        whole = True
         for deadline in self._deadlines.running_through(outage.began):
-            command = ExtendDeadline(seconds=outage.seconds)
-            try:
-                # The key makes it happen once, whichever server comes to it, and however often.
-                self._games.act(deadline.game, command, key=f"outage {outage.id}")
-            except (RuleViolation, VersionConflict, GameNotFound):
-                continue  # the game was over a moment before
-        with self._datastore.transaction(commit=True) as cursor:
-            cursor.execute("UPDATE outages SET given_back = TRUE WHERE id = %s", (outage.id,))
-        _logger.info("time was given back", began=outage.began.isoformat(), seconds=outage.seconds)
+            # The key makes it happen once, whichever server comes to it, and however often.
+            whole &= self._act(deadline, ExtendDeadline(seconds=outage.seconds), key=f"outage {outage.id}")
+        if whole:
+            with self._datastore.transaction(commit=True) as cursor:
+                cursor.execute("UPDATE outages SET given_back = TRUE WHERE id = %s", (outage.id,))
+            _logger.info("time was given back", began=outage.began.isoformat(), seconds=outage.seconds)
+        return whole
 
-    def _end(self, deadline: Deadline) -> None:
-        # It may be over already, or have been given more time: the list of deadlines follows in a moment.
-        with suppress(RuleViolation, VersionConflict, GameNotFound):
-            self._games.act(deadline.game, RunOutOfTime())
+    def _act(self, deadline: Deadline, command: Command, *, key: str | None) -> bool:
+        """Give a command for a game; tell whether that is done with, which it is not while others come first."""
+        self._beat()  # many games take long, and the server is there all the while
+        try:
+            self._games.act(deadline.game, command, key=key)
+        except VersionConflict:
+            return False
+        except (RuleViolation, GameNotFound):
+            return True  # it is over, or has been given more time: the list follows in a moment
+        except (PersistenceError, Undecided):
+            raise
+        except Exception:
+            # One game that can't be read must not keep the time of all others.
+            _logger.exception("a game's time can't be kept", game=str(deadline.game))
+        return True

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from api.embedded_postgres import embedded_postgres
+from benchmarks.durability import MISSED
 from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
 from benchmarks.moves import measure_moves
@@ -25,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
 
 def main() -> None:
     wanted = sys.argv[1:] or list(BENCHMARKS)
+    missed = False
     out = Console(highlight=False, soft_wrap=True)
     for name in wanted:
         if name not in BENCHMARKS:
@@ -35,7 +37,10 @@ def main() -> None:
             embedded_postgres(Path(folder) / "postgres") as url,
         ):
             for line in BENCHMARKS[name](url, Path(folder)):
-                out.print(f"{name}: {line}")
+                missed |= line.startswith(MISSED)
+                out.print(f"{name}: {line}", style="red" if line.startswith(MISSED) else None)
+    if missed:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

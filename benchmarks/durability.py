@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import psycopg
 
-__all__ = ["must_be_durable"]
+__all__ = ["MISSED", "must_be_durable"]
+
+MISSED = "MISSED: "
+"""Stands before a line whose ratio is not what it must be."""
 
 SETTINGS = ("fsync", "full_page_writes", "synchronous_commit")
 

@@ -20,6 +20,10 @@ MOST: Final = 256
 T = TypeVar("T")
 
 
+class Unfinished(Exception):
+    """The thread that appended for this one was ended before it was done."""
+
+
 @dataclass(slots=True, eq=False)
 class _Append(Generic[T]):
     """One caller's append."""
@@ -27,7 +31,7 @@ class _Append(Generic[T]):
     rows: Sequence[T]
     done: bool = False
     positions: Sequence[int] = field(default=())
-    error: BaseException | None = None
+    error: BaseException | None = field(default_factory=Unfinished)
 
 
 class GroupCommit(Generic[T]):
@@ -67,17 +71,16 @@ class GroupCommit(Generic[T]):
             positions = iter(self._insert([row for append in appends for row in append.rows]))
             for append in appends:
                 append.positions = [next(positions) for _ in append.rows]
+                append.error = None
         except self._conflict as error:
             if len(appends) == 1:
                 appends[0].error = error
             else:  # one of them: each alone then, so that the others go through
                 for append in appends:
                     self._flush([append])
-        except BaseException as error:
-            for append in appends:  # each caller is told what became of his append
+        except Exception as error:  # noqa: BLE001 - each caller is told what became of his append
+            for append in appends:
                 append.error = error
-            if not isinstance(error, Exception):
-                raise
         finally:
             for append in appends:
                 append.done = True

@@ -20,10 +20,10 @@ from domain.events import SERVER, Cause, Event, content_digest, key_digest, play
 from domain.game import Answered, Game
 from domain.games import DECIDERS, RULESETS
 from domain.lifecycle import GameOpened, SeedsRevealed
-from domain.storage import EventMapper, EventRecorder
+from domain.storage import EventMapper, EventRecorder, LogBusy
 from domain.vault import Vault
 
-__all__ = ["GameNotFound", "Games", "KeyReused", "NotSeated", "Outcome", "Refused", "Undecided", "VersionConflict"]
+__all__ = ["GameNotFound", "Games", "KeyReused", "NotHandled", "NotSeated", "Outcome", "Undecided", "VersionConflict"]
 
 MAX_ATTEMPTS: Final = 5
 """How often a command that names no version is decided again after another server's event came first."""
@@ -31,19 +31,19 @@ MAX_APPENDS: Final = 3
 """How often the same events are offered to a database that goes away at the commit."""
 
 
-class Refused(Exception):
+class NotHandled(Exception):
     """A command was refused before the rules were asked. Nothing was recorded."""
 
 
-class GameNotFound(Refused):
+class GameNotFound(NotHandled):
     """There is no such game."""
 
 
-class NotSeated(Refused):
+class NotSeated(NotHandled):
     """The player has no seat in the game."""
 
 
-class VersionConflict(Refused):
+class VersionConflict(NotHandled):
     """The game is not at the version that the command was made for."""
 
     def __init__(self, current: int) -> None:
@@ -51,7 +51,7 @@ class VersionConflict(Refused):
         self.current: Final = current
 
 
-class KeyReused(Refused):
+class KeyReused(NotHandled):
     """The idempotency key was used with other content."""
 
 
@@ -83,7 +83,7 @@ class Games:
     """All games of one event store. Every method blocks and may be called from many threads."""
 
     def __init__(
-        self, recorder: EventRecorder, vault: Vault, *, deciders: Deciders = DECIDERS, keep: int = 10_000
+        self, recorder: EventRecorder, vault: Vault, *, deciders: Deciders = DECIDERS, keep: int = 2_000
     ) -> None:
         """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again."""
         self._recorder: Final = recorder
@@ -107,12 +107,17 @@ class Games:
         game_id = uuid4() if key is None else _game_id(player, key)
         decider = self._deciders[kind, RULESETS[kind]]
         with self._alone(game_id) as entry:
-            game, now = self._refresh(entry, game_id)
-            cause = _cause(player, command, key, now)
-            if game is not None:
-                return self._again(game, cause)
-            unopened = Game.unopened(game_id, decider, decider.empty(self._vault.draw(game_id, decider.deals)))
-            return self._append(entry, unopened, unopened.events_of(command, cause))
+            for _ in range(MAX_ATTEMPTS):
+                game, now = self._refresh(entry, game_id)
+                cause = _cause(player, command, key, now)
+                if game is not None:
+                    return self._again(game, cause)
+                unopened = Game.unopened(game_id, decider, decider.empty(self._vault.draw(game_id, decider.deals)))
+                try:
+                    return self._append(entry, unopened, unopened.events_of(command, cause))
+                except IntegrityError:
+                    continue  # another server opened it with the same key: its answer is the first
+        raise Undecided
 
     def handle(
         self,
@@ -168,7 +173,6 @@ class Games:
             for _ in range(MAX_ATTEMPTS):
                 game, now = self._refresh(entry, game_id)
                 if game is None:
-                    self._forget(game_id)
                     raise GameNotFound
                 asked = command(game)
                 cause = cause_of(asked, now)
@@ -197,6 +201,8 @@ class Games:
         for _ in range(MAX_APPENDS):
             try:
                 self._store.put(events)
+            except LogBusy:
+                raise
             except (OperationalError, InterfaceError) as error:
                 away = error
                 self._recorder.drop_dead_connections()
@@ -283,13 +289,19 @@ class Games:
     def _forget(self, game_id: UUID) -> None:
         """Keep no place for a game that is not there: guessed ids must not push out games that are played."""
         with self._entries_lock:
-            self._entries.pop(game_id, None)
+            entry = self._entries.get(game_id)
+            if entry is not None and entry.game is None and not entry.lock.locked():
+                del self._entries[game_id]
 
     @contextmanager
     def _alone(self, game_id: UUID) -> Iterator[_Entry]:
         entry = self._entry(game_id)
-        with entry.lock:
-            yield entry
+        try:
+            with entry.lock:
+                yield entry
+        finally:
+            if entry.game is None:
+                self._forget(game_id)
 
     def _refresh(self, entry: _Entry, game_id: UUID) -> tuple[Game | None, datetime]:
         """Read what is newer than the game in memory; also tell the database's time."""
@@ -321,7 +333,7 @@ def _cause(player: UUID | None, command: Command, key: str | None, now: datetime
     actor = player_actor(player) if player else SERVER
     if key is None:
         return Cause(actor, now)
-    return Cause(actor, now, key_digest(player or SERVER, key), content_digest(command))
+    return Cause(actor, now, key_digest(player or SERVER, key), content_digest(command, key))
 
 
 def _game_id(player: UUID, key: str) -> UUID:

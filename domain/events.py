@@ -7,6 +7,7 @@ the bytes as they are given and never serialises anything again. ``docs/events.m
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -64,10 +65,14 @@ def key_digest(who: UUID | str, key: str) -> str:
     return hashlib.sha256(f"tic/key/v1\n{who}\n{key}".encode()).hexdigest()
 
 
-def content_digest(command: Command) -> str:
-    """Return the digest of what a command asks for, hex: the same key must come with the same content."""
+def content_digest(command: Command, key: str) -> str:
+    """Return the digest of what a command asks for, hex: the same key must come with the same content.
+
+    It is an HMAC under the idempotency key, which is in the log as a digest only: what a command says of hidden cards
+    can't be found by trying.
+    """
     content = json.dumps(command.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(f"tic/command/v1\n{command.name}\n{content}".encode()).hexdigest()
+    return hmac.digest(key.encode(), f"tic/command/v1\n{command.name}\n{content}".encode(), "sha256").hex()
 
 
 class Cause(NamedTuple):

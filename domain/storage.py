@@ -1,12 +1,13 @@
 """The event store: the eventsourcing library on PostgreSQL, with our own bytes.
 
-The library's insert takes a lock on the table until its commit, so events become visible in the order of their
-positions in the log, and a follower that reads on from the last position it has seen misses nothing.
+An append holds a lock until its commit, as the library's does, so events become visible in the order of their positions
+in the log, and a follower that reads on from the last position it has seen misses nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,6 +41,7 @@ __all__ = [
     "Datastore",
     "EventMapper",
     "EventRecorder",
+    "LogBusy",
     "Logged",
     "PersistenceError",
     "log_after",
@@ -53,6 +55,11 @@ CHANNEL: Final = "game_events"
 
 DATABASE_AWAY: Final = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 """What is raised where the database can't be reached. A ``PersistenceError`` is whatever the database says."""
+
+IDLE_SECONDS: Final = 10
+"""A transaction that says nothing for so long is ended: its machine may be gone, with the log's lock."""
+AWAY_SECONDS: Final = 1.0
+"""How long it is believed that the database is away, without asking."""
 
 T = TypeVar("T")
 
@@ -75,7 +82,10 @@ class Datastore(PostgresDatastore):
     """
 
     def __init__(self, url: str, *, connections: int = 16, patience: float = 2.0) -> None:
-        super().__init__(dbname="", host="", port="", user="", password="")
+        super().__init__(
+            dbname="", host="", port="", user="", password="", idle_in_transaction_session_timeout=IDLE_SECONDS
+        )
+        self._away_until = 0.0
         self.pool = ConnectionPool(
             url,
             connection_class=psycopg.Connection[DictRow],
@@ -88,6 +98,38 @@ class Datastore(PostgresDatastore):
             max_idle=60.0,
             reconnect_timeout=0.5,
         )
+
+    def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
+        """Return what readies a new connection: as the library does, and with commits that are on disk."""
+        ready = super().after_connect_func()
+
+        def after_connect(conn: psycopg.Connection[Any]) -> None:
+            ready(conn)
+            conn.execute(
+                "SELECT set_config('synchronous_commit', 'on', false)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
+
+        return after_connect
+
+    @contextmanager
+    def get_connection(self) -> Iterator[psycopg.Connection[DictRow]]:
+        """Yield a connection.
+
+        Where none could be had a moment ago, say so at once: callers would wait in a queue for the same answer.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        if time.monotonic() < self._away_until:
+            raise OperationalError("the database was away a moment ago")
+        try:
+            with super().get_connection() as conn:
+                yield conn
+        except OperationalError as error:
+            if isinstance(error.__cause__, PoolTimeout):
+                self._away_until = time.monotonic() + AWAY_SECONDS
+            raise
 
     @overload
     def read(self, query: LiteralString | Composed, parameters: Sequence[object]) -> list[DictRow]: ...
@@ -109,8 +151,8 @@ class Datastore(PostgresDatastore):
         """
         try:
             return self._read(query, parameters, row_factory)
-        except (OperationalError, InterfaceError) as error:
-            if isinstance(error.__cause__, PoolTimeout):
+        except (OperationalError, InterfaceError):
+            if time.monotonic() < self._away_until:
                 raise
             self.pool.check()
         return self._read(query, parameters, row_factory)
@@ -131,6 +173,10 @@ class Datastore(PostgresDatastore):
         with self.transaction(commit=True) as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('tic schema'))")
             yield
+
+
+class LogBusy(OperationalError):
+    """Another writer held the log for too long; nothing was appended."""
 
 
 class EventMapper(Mapper[UUID]):
@@ -175,14 +221,16 @@ class EventRecorder(PostgresApplicationRecorder):
 
     def _insert(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
         columns = zip(*((e.originator_id, e.originator_version, e.topic, e.state) for e in stored_events), strict=True)
-        with self.datastore.get_connection() as conn:
-            with conn.pipeline(), conn.transaction(), conn.cursor() as cursor:
-                cursor.execute(_BOUND_THE_WAIT, prepare=True)
-                cursor.execute(_LOCK, prepare=True)
-                cursor.execute(_NOTIFY, prepare=True)
-                cursor.execute(_APPEND, [list(column) for column in columns], prepare=True, binary=True)
-                rows = cursor.fetchall()
-            return [row["notification_id"] for row in rows]
+        with self.datastore.get_connection() as conn, conn.cursor() as cursor:
+            try:
+                with conn.pipeline(), conn.transaction():
+                    conn.execute(_BOUND_THE_WAIT, prepare=True)
+                    conn.execute(_LOCK, prepare=True)
+                    conn.execute(_NOTIFY, prepare=True)
+                    cursor.execute(_APPEND, [list(column) for column in columns], prepare=True, binary=True)
+            except psycopg.errors.LockNotAvailable as error:
+                raise LogBusy("the log is held by another writer: nothing was appended") from error
+            return [row["notification_id"] for row in cursor.fetchall()]
 
     def drop_dead_connections(self) -> None:
         """Replace the idle connections that a failover has left dead."""
@@ -237,7 +285,8 @@ def log_end(cursor: Cursor[DictRow]) -> int:
 
 
 _BOUND_THE_WAIT: Final = "SET LOCAL lock_timeout = '5s'"
-_LOCK: Final = "LOCK TABLE game_events IN EXCLUSIVE MODE"
+_LOCK: Final = "SELECT pg_advisory_xact_lock(8420125)"
+"""What writers of the log take turns by. Not a lock of the table: that would wait for its vacuum, and stop it."""
 _NOTIFY: Final = "NOTIFY game_events"
 _APPEND: Final = (
     "INSERT INTO game_events (originator_id, originator_version, topic, state)"

@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import Cursor
 from psycopg.rows import DictRow
 
-from domain.lifecycle import GameFinished, Timed
+from domain.lifecycle import DeadlineExtended, GameFinished, Timed
 from domain.storage import Datastore, Logged
 
 __all__ = ["Deadline", "DeadlineQueries", "Deadlines"]
@@ -44,6 +44,9 @@ class Deadlines:
         for logged in events:
             event = logged.event
             match event.fact:
+                case DeadlineExtended(deadline=datetime() as due_at):
+                    # The time was running all along: what a second outage took is given back as well.
+                    cursor.execute("UPDATE deadlines SET due_at = %s WHERE game = %s", (due_at, event.game))
                 case Timed(deadline=datetime() as due_at):
                     cursor.execute(
                         "INSERT INTO deadlines VALUES (%s, %s, %s)"

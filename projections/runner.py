@@ -116,6 +116,10 @@ class Follower:
             except PersistenceError as error:
                 _logger.warning("projection waits for the database", projection=self._projection.name, error=str(error))
                 stop.wait(RETRY_SECONDS)
+            except Exception:
+                # An event of a newer server, perhaps: nothing is passed over, and a newer program takes it in.
+                _logger.exception("projection can't go on", projection=self._projection.name)
+                stop.wait(RETRY_SECONDS)
 
     def _take_in(self, cursor: Cursor[DictRow], position: int) -> int:
         events = log_after(cursor, position, limit=self._batch)

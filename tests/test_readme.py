@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,7 +47,14 @@ def test_the_example_client_imports_nothing_of_ours() -> None:
     assert imported - set(sys.stdlib_module_names) == {"websockets"}
 
 
-@pytest.mark.parametrize("page", ["docs/rules.md", "docs/fairness.md", "docs/dealing.md", "docs/events.md"])
-def test_the_readme_points_to_pages_that_exist(page: str) -> None:
-    assert f"({page})" in README
-    assert (ROOT / page).is_file()
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_points_to_every_page_of_the_docs() -> None:
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"(docs/{page.name})" not in README] == []

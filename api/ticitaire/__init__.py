@@ -9,7 +9,7 @@ from api.ticitaire import facts, table
 from api.ticitaire.mutations import TicitaireMutation
 from domain.ticitaire.rules import TICITAIRE
 
-__all__ = ["KIND", "TicitaireMutation"]
+__all__ = ["KIND"]
 
 KIND: Final = Kind(
     name=TICITAIRE.kind,
@@ -17,6 +17,8 @@ KIND: Final = Kind(
     facts=facts.PRESENTERS,
     actions=table.actions,
     types=(*table.TYPES, *facts.TYPES),
+    mutation=TicitaireMutation,
     usual_lengths=table.USUAL_LENGTHS,
+    efforts=table.EFFORTS,
 )
 """How Ticitaire is shown."""

@@ -11,7 +11,7 @@ import strawberry
 from api.cards import Card, CardSlot, faces, slots
 from api.context import Info
 from api.facts import Place, places
-from api.games import Game, LegalAction
+from api.games import REPLAY_EFFORT, Game, LegalAction
 from domain.decider import Command
 from domain.game import Game as Record
 from domain.lifecycle import Resign
@@ -21,6 +21,7 @@ from domain.ticitaire.dead import Verdict, verdict
 from domain.ticitaire.views import TicitaireView
 
 __all__ = [
+    "EFFORTS",
     "TYPES",
     "USUAL_LENGTHS",
     "TicitaireGame",
@@ -221,6 +222,7 @@ def actions(record: Record, commands: Sequence[Command]) -> list[LegalAction]:
 
 
 TYPES: Final = (TicitaireGame, TicitaireMove, TicitaireStep)
+EFFORTS: Final = {"TicitaireGame.position": REPLAY_EFFORT, "TicitaireGame.prospect": 2_000}
 USUAL_LENGTHS: Final = {
     "TicitaireGame.columns": 7,
     "TicitaireColumn.buried": 7,

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from domain import lifecycle
 from domain.dealing import NO_ENTROPY, Seeds, deal_order
-from domain.decider import Command, Decider, Fact, RuleViolation
+from domain.decider import Command, Decider, Fact, RuleViolation, fold
 from domain.lifecycle import (
     DeadlineExtended,
     ExtendDeadline,
@@ -182,16 +182,12 @@ def _take_back(command: TakeBack, table: TicitaireTable) -> Fact:
 
 
 def _with_the_win(table: TicitaireTable, *facts: Fact) -> tuple[Fact, ...]:
-    after = table
-    for fact in facts:
-        after = evolve(after, fact)
-    return _finish(table, *facts, ending=Ending.WON) if after.layout.won else facts  # Ticitaire S9
+    won = fold(evolve, table, facts).layout.won
+    return _finish(table, *facts, ending=Ending.WON) if won else facts  # Ticitaire S9
 
 
 def _finish(table: TicitaireTable, *facts: Fact, ending: Ending) -> tuple[Fact, ...]:
-    after = table
-    for fact in facts:
-        after = evolve(after, fact)
+    after = fold(evolve, table, facts)
     finished = f.TicitaireFinished(
         ending=ending,
         places=(Place(seat=1, place=1 if ending is Ending.WON else None),),

@@ -18,7 +18,7 @@ from graphql import (
 )
 from strawberry.extensions import SchemaExtension
 
-from api.documents import Documents, Operations, Parameters, Refused
+from api.documents import Documents, NotExecuted, Operations, Parameters
 from api.faults import BadRequest, Fault
 from api.limits import Limits, weigh
 from api.schema import LIMITS as APP_LIMITS
@@ -30,7 +30,7 @@ LIMITS = Limits()
 
 
 def refusal(text: str, limits: Limits = LIMITS) -> list[Fault]:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(NotExecuted) as refused:
         Documents(SCHEMA, limits).prepare(text)
     return [error for error in refused.value.errors if isinstance(error, Fault)]
 
@@ -93,7 +93,7 @@ def test_a_syntax_error_is_told_every_time() -> None:
     documents = Documents(SCHEMA, LIMITS)
     codes = []
     for _ in range(2):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(NotExecuted) as refused:
             documents.prepare("{ hello")
         codes += [(error.extensions or {})["code"] for error in refused.value.errors]
     assert codes == ["GRAPHQL_PARSE_FAILED"] * 2
@@ -108,7 +108,7 @@ def test_every_validation_error_is_told_where_it_is() -> None:
 def test_a_refused_document_pushes_nothing_out() -> None:
     documents = Documents(SCHEMA, Limits(cached_documents=1))
     kept = documents.prepare("{ hello }")
-    with pytest.raises(Refused):
+    with pytest.raises(NotExecuted):
         documents.prepare("{ nothing }")
     assert documents.prepare("{ hello }") is kept
 
@@ -267,7 +267,7 @@ def test_a_one_of_input_with_a_variable_in_a_leading_fragment_is_refused() -> No
             return 1
 
     documents = Documents(strawberry.Schema(Chooser)._schema, LIMITS)
-    with pytest.raises(Refused):
+    with pytest.raises(NotExecuted):
         documents.prepare("fragment f on Chooser { choose(choice: { this: $n }) } query q($n: Int!) { ...f }")
 
 

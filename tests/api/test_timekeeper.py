@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
 
-from api.timekeeper import Timekeeper
+from api.timekeeper import GRACE_SECONDS, Timekeeper
 from domain.application import Games
 from domain.lifecycle import Resign, TimedOut
 from domain.storage import Datastore
 from domain.ticitaire.facts import Options
 from domain.ticitaire.rules import OpenTicitaire
+from domain.vault import SealError
 from projections.deadlines import Deadlines
 from projections.runner import Follower
 
@@ -23,7 +27,7 @@ ADA = UUID(int=1)
 
 @pytest.fixture
 def timekeeper(datastore: Datastore, games: Games) -> Timekeeper:
-    keeper = Timekeeper(datastore, games)
+    keeper = Timekeeper(datastore, games, clock=itertools.count().__next__)  # a second passes between any two looks
     keeper.create_tables()
     keeper.step()
     return keeper
@@ -83,6 +87,88 @@ def test_an_outage_is_given_back_by_a_fact_and_once(
     game = games.game(limited)
     assert game.version == 4
     assert timedelta(seconds=30) <= game.table.deadline - deadline <= timedelta(seconds=32)
+
+
+def test_two_outages_that_wait_are_both_given_back(
+    timekeeper: Timekeeper, games: Games, limited: UUID, database_url: str, follow: Callable[[], int]
+) -> None:
+    deadline = games.game(limited).table.deadline
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE deadlines SET since = since - interval '90 seconds'")
+        for ago in (80, 40):
+            connection.execute(
+                "INSERT INTO outages (began, ended) SELECT t - make_interval(secs => %s),"
+                " t - make_interval(secs => %s) FROM clock_timestamp() t",
+                (ago, ago - 20),
+            )
+    for _ in range(3):
+        timekeeper.step()
+        follow()
+    game = games.game(limited)
+    assert game.version == 5
+    assert timedelta(seconds=40) <= game.table.deadline - deadline <= timedelta(seconds=42)
+
+
+def test_many_games_to_give_back_to_do_not_look_like_another_outage(
+    timekeeper: Timekeeper, games: Games, database_url: str, follow: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(time_limit=60)
+    for _ in range(3):
+        games.open("ticitaire", OpenTicitaire(player=ADA, options=options), player=ADA, key=None)
+    follow()
+    act = games.act
+
+    def slowly(*arguments: Any, **more: Any) -> Any:
+        wind_on(database_url, GRACE_SECONDS - 1)  # as long as can be without an outage, for each game
+        return act(*arguments, **more)
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
+        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+    monkeypatch.setattr(games, "act", slowly)
+    timekeeper.step()
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT count(*) FROM outages").fetchone() == (1,)
+
+
+def test_an_outage_is_given_back_once_by_two_servers_that_know_nothing_of_each_other(
+    timekeeper: Timekeeper, games: Games, limited: UUID, database_url: str, datastore: Datastore
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
+        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+    timekeeper.step()
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE outages SET given_back = FALSE")  # the other server has not seen it yet
+    Timekeeper(datastore, games).step()
+    assert games.game(limited).version == 4
+
+
+def test_a_game_that_can_not_be_read_does_not_keep_the_time_of_others(
+    timekeeper: Timekeeper, games: Games, limited: UUID, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise SealError("a seed is sealed by a key that is not here")
+
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE deadlines SET due_at = clock_timestamp()")
+    monkeypatch.setattr(games, "act", broken)
+    timekeeper.step()
+
+
+def test_the_timekeeper_outlives_whatever_fails(timekeeper: Timekeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, steps = threading.Event(), list[int]()
+
+    def fail() -> None:
+        steps.append(1)
+        if len(steps) == 2:
+            stop.set()
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(timekeeper, "step", fail)
+    monkeypatch.setattr("api.timekeeper.INTERVAL_SECONDS", 0)
+    timekeeper.run(stop)
+    assert len(steps) == 2
 
 
 def test_a_game_opened_after_the_outage_gets_nothing(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from domain.appending import GroupCommit
+from domain.appending import GroupCommit, _Append
 
 
 class Taken(Exception):
@@ -111,3 +111,20 @@ def test_an_error_is_raised_to_the_caller_alone() -> None:
     with pytest.raises(Taken):
         group.append([1])
     assert group.append([2]) == [1]
+
+
+def test_whoever_is_interrupted_has_acknowledged_nothing_for_others() -> None:
+    log = Log()
+    log.go_on.set()
+    log.rows = [0]
+
+    def insert(rows: Sequence[int]) -> Sequence[int]:
+        if list(rows) == [2]:
+            raise KeyboardInterrupt
+        return log.insert(rows)
+
+    group = GroupCommit[int](insert, conflict=Taken)
+    appends = [_Append([0]), _Append([2]), _Append([3])]
+    with pytest.raises(KeyboardInterrupt):
+        group._flush(appends)
+    assert all(append.error is not None for append in appends)

@@ -219,6 +219,38 @@ def test_ten_copies_of_one_request_have_one_effect_and_one_answer(
     assert games.game(game).version == 4
 
 
+def test_a_game_that_another_server_opens_with_the_same_key_at_the_same_time_is_one_game(
+    games: Games, recorder: EventRecorder, vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, insert = Games(recorder, vault), recorder.insert_events
+
+    def somebody_else_is_first(events: list[StoredEvent], **kwargs: Any) -> Any:
+        monkeypatch.setattr(recorder, "insert_events", insert)
+        open_game(other, key="a game of ada")
+        return insert(events, **kwargs)
+
+    monkeypatch.setattr(recorder, "insert_events", somebody_else_is_first)
+    opened = open_game(games, key="a game of ada")
+    assert opened.repeated
+    assert opened.events == open_game(other, key="a game of ada").events
+
+
+def test_a_look_at_a_game_that_is_just_being_opened_does_not_disturb_it(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert = recorder.insert_events
+
+    def looked_at(events: list[StoredEvent], **kwargs: Any) -> Any:
+        game_id = UUID(str(events[0].originator_id))
+        with pytest.raises(GameNotFound):
+            games.game(game_id)
+        assert games._entries[game_id].lock.locked()
+        return insert(events, **kwargs)
+
+    monkeypatch.setattr(recorder, "insert_events", looked_at)
+    assert not open_game(games, key="a game of ada").repeated
+
+
 # Two servers
 
 

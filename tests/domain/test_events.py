@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, ClassVar
@@ -198,14 +199,18 @@ def test_a_key_of_another_player_has_another_digest() -> None:
 
 def test_a_command_has_the_digest_of_its_content() -> None:
     text = 'tic/command/v1\nticitaire.MoveCards\n{"seat":1,"source":"waste","target":"low"}'
-    assert content_digest(MoveCards(seat=1, source=Spot.WASTE, target=Spot.LOW)) == (
-        hashlib.sha256(text.encode()).hexdigest()
-    )
+    command = MoveCards(seat=1, source=Spot.WASTE, target=Spot.LOW)
+    assert content_digest(command, "a key") == hmac.new(b"a key", text.encode(), "sha256").hexdigest()
+
+
+def test_what_was_asked_for_can_not_be_found_by_trying_without_the_key() -> None:
+    command = Resign(seat=1)
+    assert content_digest(command, "a key") != content_digest(command, "another key")
 
 
 def test_commands_that_ask_for_different_things_have_different_digests() -> None:
     commands = [Resign(seat=1), Resign(seat=2), RunOutOfTime(seat=1), TakeBack(seat=1), TakeBack(seat=1, moves=2)]
-    assert len({content_digest(command) for command in commands}) == len(commands)
+    assert len({content_digest(command, "a key") for command in commands}) == len(commands)
 
 
 def test_every_command_has_a_name_of_its_own() -> None:

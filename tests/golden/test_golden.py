@@ -141,10 +141,10 @@ def test_a_recorded_game_is_judged_today_as_it_was_then(name: str) -> None:
 @each_game
 def test_the_log_bears_the_digest_of_every_command_of_a_player(name: str) -> None:
     table = TICITAIRE.empty(seeds_of(name))
-    for events in commands_of(name):
+    for number, events in enumerate(commands_of(name)):
         facts, cause = [event.fact for event in events], events[0].cause
         if cause.actor != SERVER:
-            assert cause.content == content_digest(TICITAIRE.command_of(facts, table))
+            assert cause.content == content_digest(TICITAIRE.command_of(facts, table), f"command {number}")
         table = fold(TICITAIRE.evolve, table, facts)
 
 

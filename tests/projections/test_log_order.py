@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import psycopg
+import pytest
 from psycopg.rows import dict_row
 
+from domain import storage
 from domain.application import Games
-from domain.storage import log_after
+from domain.storage import EventRecorder, LogBusy, log_after
 from domain.ticitaire.rules import OpenTicitaire
 
 INSERT = (
@@ -40,15 +43,34 @@ def test_without_the_lock_a_follower_would_pass_over_an_event(games: Games, data
         assert 4 not in seen + positions(follower, max(seen))
 
 
-def test_with_the_lock_the_second_writer_waits_for_the_first_to_commit(games: Games, database_url: str) -> None:
+def test_writers_take_turns_until_the_commit(games: Games, recorder: EventRecorder, database_url: str) -> None:
     player = uuid4()
-    games.open("ticitaire", OpenTicitaire(player=player), player=player, key=None)
-    with psycopg.connect(database_url) as slow, psycopg.connect(database_url) as quick:
-        slow.execute("LOCK TABLE game_events IN EXCLUSIVE MODE")
-        slow.execute(INSERT, (uuid4(),))
-        quick.execute("SET lock_timeout = '50ms'")
-        try:
-            quick.execute("LOCK TABLE game_events IN EXCLUSIVE MODE")
-        except psycopg.errors.LockNotAvailable:
-            return
-    raise AssertionError("the second writer did not wait")
+    opening = OpenTicitaire(player=player)
+    with psycopg.connect(database_url) as slow, ThreadPoolExecutor(1) as pool:
+        slow.execute(storage._LOCK)
+        second = pool.submit(lambda: games.open("ticitaire", opening, player=player, key=None))
+        with psycopg.connect(database_url, autocommit=True) as watcher:
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            while watcher.execute(waiting).fetchone() == (0,):
+                assert not second.done()
+        slow.commit()
+        assert second.result().game.version == 3
+
+
+def test_a_vacuum_does_not_hold_up_a_move(games: Games, database_url: str) -> None:
+    player = uuid4()
+    with psycopg.connect(database_url) as vacuum:
+        vacuum.execute("LOCK TABLE game_events IN SHARE UPDATE EXCLUSIVE MODE")  # what a vacuum takes
+        assert games.open("ticitaire", OpenTicitaire(player=player), player=player, key=None).game.version == 3
+
+
+def test_a_log_that_is_held_for_too_long_is_said_to_be_busy_and_takes_nothing(
+    games: Games, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "_BOUND_THE_WAIT", "SET LOCAL lock_timeout = '10ms'")
+    player = uuid4()
+    with psycopg.connect(database_url) as slow:
+        slow.execute(storage._LOCK)
+        with pytest.raises(LogBusy):
+            games.open("ticitaire", OpenTicitaire(player=player), player=player, key="a game")
+    assert not games.open("ticitaire", OpenTicitaire(player=player), player=player, key="a game").repeated

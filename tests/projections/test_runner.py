@@ -204,7 +204,31 @@ def test_a_follower_goes_on_after_its_connection_was_cut(datastore: Datastore, g
         thread.join()
 
 
-def test_the_library_s_own_function_would_make_a_follower_miss_events(datastore: Datastore, games: Games) -> None:
+def test_the_library_s_own_function_for_appending_is_not_there(datastore: Datastore, games: Games) -> None:
     with datastore.get_connection() as conn:
         row = conn.execute("SELECT count(*) AS n FROM pg_proc WHERE proname LIKE 'es_insert_events%'").fetchone()
     assert row == {"n": 0}
+
+
+def test_a_follower_outlives_an_event_that_it_does_not_know(
+    datastore: Datastore, games: Games, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_games(games, 1)
+    monkeypatch.setattr("projections.runner.RETRY_SECONDS", 0.01)
+    follower, stop = Follower(datastore, PROJECTIONS["lobby"]), threading.Event()
+    step, failures = follower.step, list[int]()
+
+    def unknown_at_first() -> int:
+        if len(failures) < 2:
+            failures.append(1)
+            raise ValueError("this program knows no fact tomorrow.Fact")
+        return step()
+
+    monkeypatch.setattr(follower, "step", unknown_at_first)
+    thread = threading.Thread(target=follower.run, args=(stop,))
+    thread.start()
+    try:
+        until(lambda: position(database_url) == 7)
+    finally:
+        stop.set()
+        thread.join()

@@ -92,8 +92,9 @@ class Played:
             if isinstance(step.command, (RunOutOfTime, ExtendDeadline)):
                 cause = Cause(SERVER, step.at)
             else:
-                key = key_digest(PLAYER, f"command {number}")
-                cause = Cause(player_actor(PLAYER), step.at, key, content_digest(step.command))
+                key = f"command {number}"
+                digests = key_digest(PLAYER, key), content_digest(step.command, key)
+                cause = Cause(player_actor(PLAYER), step.at, *digests)
             events = chain(self.seeds.deal, version, head, step.facts, cause)
             version, head = events[-1].seq, events[-1].hash
             yield events
