@@ -22,6 +22,7 @@ from psycopg.sql import SQL, Identifier
 from domain.storage import Datastore
 
 __all__ = ["TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "TooManyTokens", "token_digest"]
+__all__ += ["token_id"]
 
 TOKENS_CHANNEL: Final = "tic_tokens"
 """PostgreSQL's notification channel: a token was revoked."""
@@ -96,6 +97,11 @@ class IssuedToken:
 def token_digest(token: str) -> str:
     """Return what is kept of a token: its SHA-256, hex."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def token_id(token: str) -> str:
+    """Return what names a token where it is listed and revoked."""
+    return _token_id(token_digest(token))
 
 
 def _token_id(digest: str) -> str:
@@ -217,6 +223,14 @@ class Accounts:
         """Return those of the digests whose tokens are valid."""
         query = "SELECT digest FROM tokens WHERE digest = ANY(%s) AND revoked_at IS NULL"
         return {row["digest"] for row in self._datastore.read(query, (list(digests),))}
+
+    def find(self, name: str, *, first: int) -> list[Player]:
+        """Return at most ``first`` players whose name begins so, those who registered first."""
+        query = (
+            "SELECT id, name, registered_at FROM players WHERE starts_with(lower(name), lower(%s))"
+            " ORDER BY registered_at, id LIMIT %s"
+        )
+        return [Player(**row) for row in self._datastore.read(query, (name, first))]
 
     def players(self, ids: Collection[UUID]) -> dict[UUID, Player]:
         """Return the players with these ids; those erased or never registered are missing."""

@@ -14,12 +14,13 @@ from types import FrameType
 from typing import Annotated, NoReturn
 from uuid import UUID
 
+import psycopg
 import typer
 import uvicorn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from api.accounts import Accounts, Scope, TooManyTokens
+from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
 from api.collector import settle_collector
 from api.embedded_postgres import EmbeddedPostgresError
@@ -62,7 +63,7 @@ def _datastore(settings: Settings) -> Iterator[Datastore]:
 
 @contextmanager
 def _accounts() -> Iterator[Accounts]:
-    with _datastore(Settings()) as datastore:
+    with _datastore(Settings.load()) as datastore:
         accounts = Accounts(datastore)
         accounts.create_tables()
         yield accounts
@@ -96,23 +97,29 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
 @app.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Where to listen. [TIC_HOST]")] = None,
-    port: Annotated[int | None, typer.Option(help="Where to listen; 0 takes a free port. [TIC_PORT]")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port. [TIC_PORT]")
+    ] = None,
 ) -> None:
     """Start the server, on an embedded PostgreSQL unless DATABASE_URL names another one."""
-    settings = Settings()
+    settings = Settings.load()
     configure_logs(settings.log_format)
     # uvicorn ends on these signals and then raises them again, to us: we end the database in good order.
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
+    if hasattr(signal, "SIGHUP"):  # the terminal was closed
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    address = host or settings.host, settings.port if port is None else port
+    _must_be_free(*address)
     if settings.database_url is None:
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
-    with settings.database() as url:
+    with settings.database(create=True) as url:
         _must_answer(url)
         application = create_app(settings, url, KeyFile(settings))
         config = uvicorn.Config(
             application,
-            host=host or settings.host,
-            port=settings.port if port is None else port,
+            host=address[0],
+            port=address[1],
             log_config=uvicorn_log_config(),
             access_log=False,
             lifespan="on",
@@ -128,13 +135,22 @@ def serve(
             raise SystemExit(3)
 
 
-def _must_answer(url: str) -> None:
-    """Raise PersistenceError where the database can't be reached: better here than in the depth of a start."""
-    datastore = Datastore(url, connections=1)
+def _must_be_free(host: str, port: int) -> None:
+    """Fail where the port can't be had: before a database is started for nothing."""
     try:
-        datastore.read("SELECT 1", ())
-    finally:
-        datastore.close()
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        _fail(f"can't listen on {host}, port {port}: {error.strerror or error}. Name another: tic serve --port 8001")
+
+
+def _must_answer(url: str) -> None:
+    """Fail where the database can't be reached, with its reason, which holds no password."""
+    try:
+        psycopg.connect(url, connect_timeout=5).close()
+    except psycopg.ProgrammingError:
+        _fail("DATABASE_URL is not a PostgreSQL URL: postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+    except psycopg.OperationalError as error:
+        _fail(f"the database can't be reached. Check DATABASE_URL. It says: {str(error).strip()}")
 
 
 @key_app.command("new")
@@ -146,7 +162,7 @@ def key_new() -> None:
 @key_app.command("list")
 def key_list() -> None:
     """Print the ids of the server's keys, the current one first. The keys themselves are not shown."""
-    for key in Settings().keyring().keys:
+    for key in Settings.load().keyring().keys:
         out.print(key.id)
 
 
@@ -156,7 +172,7 @@ def key_rotate() -> None:
 
     Servers that read the same file follow at once. Give others the new file before you go on.
     """
-    settings = Settings()
+    settings = Settings.load()
     keyring = settings.keyring().rotated()
     write_keys(settings.key_file, keyring, replace=True)
     err.print(f"The current key is now {keyring.current.id}. Servers that read {settings.key_file} use it from now on.")
@@ -166,15 +182,18 @@ def key_rotate() -> None:
 
 def _reseal(vault: Vault) -> None:
     vault.create_table()
+    total = vault.to_reseal()
+    if not total:
+        return
     with _progress() as progress:
-        task = progress.add_task("Sealing decks", total=vault.to_reseal())
+        task = progress.add_task("Sealing decks", total=total)
         vault.reseal(lambda done: progress.advance(task, done))
 
 
 @key_app.command("prune")
 def key_prune() -> None:
     """Drop the old keys from the file, once no deck is sealed by them."""
-    settings = Settings()
+    settings = Settings.load()
     keyring = settings.keyring()
     with _datastore(settings) as datastore:
         vault = Vault(datastore, keyring)
@@ -183,7 +202,7 @@ def key_prune() -> None:
         if vault.to_reseal():
             write_keys(settings.key_file, keyring, replace=True)
             _fail("a server sealed a deck by an old key meanwhile, so the old keys stay: try again")
-    err.print(f"The only key is now {keyring.current.id}.")
+    err.print(f"The only key is now {keyring.current.id}; {len(keyring.keys) - 1} old ones were dropped.")
 
 
 def _player(text: str) -> UUID:
@@ -212,16 +231,34 @@ def token_grant(
             _fail(f"{error}: register first, with the mutation registerPlayer")
         except TooManyTokens as error:
             _fail(str(error))
+    err.print(f"The token's id, for revoking it, is {token_id(token)}. The token:")
     sys.stdout.write(f"{token}\n")
 
 
+@token_app.command("list")
+def token_list(player: PlayerArgument) -> None:
+    """Print the ids and scopes of a player's valid tokens, the newest first. The tokens themselves are not kept."""
+    with _accounts() as accounts:
+        for token in accounts.tokens(player):
+            scopes = ", ".join(sorted(scope.value for scope in token.scopes))
+            out.print(f"{token.id}  {token.issued_at:%Y-%m-%d %H:%M:%S}Z  {scopes}")
+
+
 @token_app.command("revoke")
-def token_revoke(token_id: Annotated[str, typer.Argument(help="The token's id, as viewer.tokens lists it.")]) -> None:
+def token_revoke(token_id: Annotated[str, typer.Argument(help="The token's id: see `tic token list`.")]) -> None:
     """Revoke a token of any player. Servers close the connections that came with it at once."""
     with _accounts() as accounts:
         if not accounts.revoke(token_id):
             _fail("there is no such valid token")
     err.print("The token is revoked.")
+
+
+@player_app.command("find")
+def player_find(name: Annotated[str, typer.Argument(help="The whole name, or its beginning.")]) -> None:
+    """Print the UUIDs of players whose name begins so, at most 100."""
+    with _accounts() as accounts:
+        for player in accounts.find(name, first=100):
+            out.print(f"{player.id}  {player.registered_at:%Y-%m-%d}  {player.name}")
 
 
 @player_app.command("erase")
@@ -248,7 +285,7 @@ def _follower(datastore: Datastore, name: str) -> Follower:
 @project_app.command("rebuild")
 def project_rebuild(name: NameArgument) -> None:
     """Build a read model anew from the whole log. Servers stay up, and show the old one until the new one is whole."""
-    with _datastore(Settings()) as datastore, _progress() as progress:
+    with _datastore(Settings.load()) as datastore, _progress() as progress:
         follower = _follower(datastore, name)
         task = progress.add_task(f"Rebuilding {name}", total=None)
         done = follower.rebuild(lambda done, total: progress.update(task, completed=done, total=total))
@@ -259,7 +296,7 @@ def project_rebuild(name: NameArgument) -> None:
 @project_app.command("run")
 def project_run() -> None:
     """Follow the log in a process of its own, beside servers with TIC_FOLLOW=false."""
-    settings = Settings()
+    settings = Settings.load()
     configure_logs(settings.log_format)
     signal.signal(signal.SIGTERM, _stop)
     with _datastore(settings) as datastore:

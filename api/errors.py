@@ -117,7 +117,8 @@ def refusal(error: Exception) -> Refusal:
         case KeyReused():
             return IdempotencyKeyReusedError(
                 code="IDEMPOTENCY_KEY_REUSED",
-                message="You used this idempotency key before, for another request. Take a new one.",
+                message="You used this idempotency key before, for another request: take a new one, or send that "
+                "request unchanged.",
                 path=["input", "idempotencyKey"],
             )
         case GameNotFound():

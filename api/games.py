@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, Final, TypeAlias, cast
@@ -30,7 +30,7 @@ from api.ids import read_id, write_id
 from api.nodes import Node, page_size
 from api.players import Player, player
 from domain.application import GameNotFound, Outcome
-from domain.decider import EVERYTHING, Command, Viewer
+from domain.decider import Command, Viewer
 from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
@@ -191,8 +191,10 @@ class Game(Node):
         first: Annotated[int, strawberry.argument(description="At most so many, 1..100.")] = 50,
     ) -> GameEventPage:
         """Read events."""
+        if after_seq < 0:
+            raise BadUserInput(f"`afterSeq` is the number of an event, or 0 for all; not {after_seq}.")
         world, game_id, most = info.context.world, self.record.id, page_size(first)
-        found = await world.blocking(lambda: world.games.events(game_id, after=max(0, after_seq), first=most + 1))
+        found = await world.blocking(lambda: world.games.events(game_id, after=after_seq, first=most + 1))
         events = [event(info, one) for one in found[:most]]
         return GameEventPage(nodes=events, has_more=len(found) > most)
 
@@ -204,7 +206,7 @@ class Game(Node):
         revealed: Annotated[
             bool, strawberry.argument(description="With all cards open: only once the seeds are revealed.")
         ] = False,
-    ) -> Game:
+    ) -> Game | None:
         """Fold up to an event."""
         world, game_id = info.context.world, self.record.id
         if revealed and self._table.revealed is None:
@@ -213,7 +215,7 @@ class Game(Node):
             then = await world.blocking(lambda: world.games.at(game_id, version))
         except GameNotFound:
             raise BadUserInput(f"The game has the versions 1 to {self.record.version}, not {version}.") from None
-        return show(info, then, EVERYTHING if revealed else self.viewer)
+        return show(info, then, replace(self.viewer, everything=revealed))
 
     @property
     def _table(self) -> Table:
@@ -327,7 +329,7 @@ async def open_game(info: Info, kind: str, command: Callable[[UUID], Command], k
     )
 
 
-async def play(info: Info, input: PlayInput, command: Callable[[int], Command], expected: int | None) -> CommandResult:
+async def play(info: Info, input: PlayInput, command: Callable[[int], Command]) -> CommandResult:
     """Hand the caller's command to a game, and answer."""
     caller, games = info.context.must_have(Scope.PLAY), info.context.world.games
     return await answer(
@@ -336,7 +338,7 @@ async def play(info: Info, input: PlayInput, command: Callable[[int], Command], 
             game_uuid(input.game_id),
             command,
             player=caller.player,
-            expected_version=expected,
+            expected_version=input.expected_version,
             key=_key(input.idempotency_key),
         ),
     )
@@ -367,6 +369,9 @@ class PlayInput:
     """What a command to a game carries, where the position does not matter."""
 
     game_id: strawberry.ID = strawberry.field(description="The game's id.")
+    expected_version: int | None = strawberry.field(
+        default=None, description="If it is given and the game has moved on from it, nothing happens."
+    )
     idempotency_key: str | None = strawberry.field(
         default=None,
         description="8 to 100 characters of your choice. The same key again returns the first outcome, so that a "

@@ -43,10 +43,10 @@ class GameListing:
         """Return the status."""
         return self.row.status
 
-    @strawberry.field(description="How it ended, as its kind names it; null while it is not over.")
+    @strawberry.field(description="How it ended, as the result of its kind names it; null while it is not over.")
     def ending(self) -> str | None:
         """Return the ending."""
-        return self.row.ending
+        return self.row.ending.upper().replace("-", "_") if self.row.ending else None
 
     @strawberry.field(description="Who sits at the table, seat 1 first.")
     def seats(self) -> list[Seat]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import strawberry
 
 from api import accounts
-from api.accounts import IssuedToken, Scope, TooManyTokens
+from api.accounts import IssuedToken, Scope, TooManyTokens, token_id
 from api.context import Info
 from api.errors import InvalidInputError, invalid_input
 from api.faults import Unauthenticated
@@ -23,7 +23,8 @@ LONGEST_NAME: Final = 50
 strawberry.enum(
     Scope,
     description="What a token is good for: PLAY to open and play games, ORGANISE to run tournaments, AUDIT to read "
-    "what is under embargo. A new player has PLAY; an operator grants the others.",
+    "what is under embargo; the last two are without effect in this version. A new player has PLAY; an operator grants "
+    "the others.",
 )
 
 
@@ -72,7 +73,9 @@ class Token:
 class RegisterPlayerInput:
     """Who registers."""
 
-    name: str = strawberry.field(description="The name others see: 1 to 50 characters, no control characters.")
+    name: str = strawberry.field(
+        description="The name others see: 1 to 50 printable characters. Spaces and line ends in a row count as one."
+    )
 
 
 @strawberry.type(description="The player is registered.")
@@ -90,6 +93,7 @@ class TokenIssued:
     """A new token."""
 
     token: str = strawberry.field(description="Shown this once and never again: keep it.")
+    token_id: strawberry.ID = strawberry.field(description="Names the token, for revoking it.")
 
 
 @strawberry.input(description="Which token to revoke.")
@@ -163,7 +167,7 @@ class PlayersMutation:
             return invalid_input(f"No more tokens: {error}.")
         except LookupError:
             raise Unauthenticated("The account of this token was erased.") from None
-        return TokenIssued(token=token)
+        return TokenIssued(token=token, token_id=strawberry.ID(token_id(token)))
 
     @strawberry.mutation(description="Revoke a token of yours, at once and everywhere.")
     async def revoke_token(
@@ -171,7 +175,7 @@ class PlayersMutation:
     ) -> RevokeTokenResult:
         """Revoke one of the caller's tokens."""
         caller = info.context.must_be_known()
-        world, token_id = info.context.world, input.token_id or caller.token_id
-        if not await world.blocking(lambda: world.accounts.revoke(token_id, player=caller.player)):
+        world, wanted = info.context.world, input.token_id or caller.token_id
+        if not await world.blocking(lambda: world.accounts.revoke(wanted, player=caller.player)):
             return invalid_input("You have no such token; viewer.tokens lists yours.", "tokenId")
-        return TokenRevoked(token_id=strawberry.ID(token_id))
+        return TokenRevoked(token_id=strawberry.ID(wanted))

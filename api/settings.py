@@ -9,8 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+import pydantic_settings
 import structlog
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.embedded_postgres import default_folder, embedded_postgres
@@ -62,16 +63,33 @@ class Settings(BaseSettings):
     follow: bool = True
     """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
 
+    @classmethod
+    def load(cls) -> Settings:
+        """Read the environment.
+
+        Raises:
+            SettingsError: a variable does not fit; the message names it and does not repeat its value.
+        """
+        try:
+            return cls()
+        except ValidationError as error:
+            faults = [f"{_variable(fault['loc'])}: {fault['msg']}" for fault in error.errors(include_input=False)]
+            raise SettingsError("; ".join(faults)) from None
+        except pydantic_settings.SettingsError as error:
+            raise SettingsError(f"{error} (lists are written as JSON)") from None
+
     @contextmanager
-    def database(self) -> Iterator[str]:
+    def database(self, *, create: bool = False) -> Iterator[str]:
         """Yield the URL of the database: the one that is set, or the embedded one, which runs meanwhile.
 
         Raises:
+            SettingsError: there is no embedded one yet, and it is not to be created.
             EmbeddedPostgresError: the embedded one can't run.
         """
         if self.database_url is not None:
             yield self.database_url.get_secret_value()
             return
+        self._must_be_there(self.folder / "data", create=create)
         with embedded_postgres(self.folder) as url:
             yield url
 
@@ -91,8 +109,8 @@ class Settings(BaseSettings):
             )
         return self.folder / KEY_FILE
 
-    def keyring(self) -> Keyring:
-        """Return the server's keys, made now if they are the embedded database's and were missing.
+    def keyring(self, *, create: bool = False) -> Keyring:
+        """Return the server's keys, made now if they are the embedded database's, missing, and to be created.
 
         Raises:
             SettingsError: there is no key, or the file can't be read.
@@ -102,14 +120,25 @@ class Settings(BaseSettings):
             return Keyring.parse(path.read_text(encoding="ascii"))
         except FileNotFoundError:
             if self.server_key_file is not None:
-                raise SettingsError(
-                    f"There is no key file {path}. Make one once with `tic key new > {path}`."
-                ) from None
+                raise SettingsError(f"There is no key file {path}. Make it once: tic key new > {path}") from None
         except (OSError, UnicodeError, SealError) as error:
             raise SettingsError(f"The key file {path} can't be used: {error}") from None
+        self._must_be_there(path, create=create)
         keyring = Keyring([ServerKey.generate()])
         write_keys(path, keyring, replace=False)
         return Keyring.parse(path.read_text(encoding="ascii"))
+
+    def _must_be_there(self, path: Path, *, create: bool) -> None:
+        if not create and not path.exists():
+            raise SettingsError(
+                f"There is no server in {self.folder} yet. Set TIC_FOLDER to the folder of yours, or DATABASE_URL; "
+                "`tic serve` makes a new one."
+            )
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    name = str(location[0])
+    return name if name.isupper() else f"TIC_{name.upper()}"
 
 
 class KeyFile:
@@ -118,7 +147,7 @@ class KeyFile:
     def __init__(self, settings: Settings) -> None:
         """Read the file, which is made if it is the embedded database's and missing. Raises SettingsError."""
         self._settings: Final = settings
-        self._keyring = settings.keyring()
+        self._keyring = settings.keyring(create=True)
         self._seen = self._stamp()
 
     def __call__(self) -> Keyring:

@@ -130,14 +130,17 @@ class Timekeeper:
 
     def _give_back(self, outage: Outage) -> bool:
         """Give an outage back to every game it took from; tell whether all have it."""
-        whole = True
-        for deadline in self._deadlines.running_through(outage.began):
+        whole, found = True, self._deadlines.running_through(outage.began)
+        for deadline in found:
             # The key makes it happen once, whichever server comes to it, and however often.
             whole &= self._act(deadline, ExtendDeadline(seconds=outage.seconds), key=f"outage {outage.id}")
         if whole:
             with self._datastore.transaction(commit=True) as cursor:
                 cursor.execute("UPDATE outages SET given_back = TRUE WHERE id = %s", (outage.id,))
-            _logger.info("time was given back", began=outage.began.isoformat(), seconds=outage.seconds)
+            if found:
+                _logger.info(
+                    "time was given back", began=outage.began.isoformat(), seconds=outage.seconds, games=len(found)
+                )
         return whole
 
     def _act(self, deadline: Deadline, command: Command, *, key: str | None) -> bool:

@@ -244,7 +244,7 @@ def order_of(table: Table, dealt: Dealt) -> tuple[Card, ...] | None:
 def still_open(table: Table, ruling: str) -> None:
     """Refuse any command to a game that is over, by the ruling that ends the kind."""
     if table.over:
-        raise RuleViolation("GAME_OVER", ruling, "This game is over: nothing more can be played in it.")
+        raise RuleViolation("GAME_OVER", ruling, "This game is over: it can be read, and another can be opened.")
 
 
 def in_time(table: Table, at: datetime) -> None:

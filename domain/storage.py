@@ -318,7 +318,8 @@ def open_recorder(datastore: Datastore) -> EventRecorder:
     """
     with datastore.alone():
         recorder = EventRecorder(datastore, events_table_name=EVENTS_TABLE)
-        recorder.create_table()
+        if datastore.read("SELECT to_regclass('game_events') AS there", ())[0]["there"] is None:
+            recorder.create_table()
         with datastore.transaction(commit=True) as cursor:
             cursor.execute(LOG_VIEW)
     return recorder

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import random
+import sys
 import urllib.request
 import uuid
 
@@ -18,11 +19,13 @@ from websockets.asyncio.client import connect
 COLOURS = {"violet": 35, "cyan": 36, "yellow": 33, "orange": 91, "red": 31}
 PLAYED = """
     __typename
-    ... on CommandAccepted { game { id version status legalActions { mutation ... on TicitaireMove { from to } } } }
+    ... on CommandAccepted {
+        game { id version hash status legalActions { mutation ... on TicitaireMove { from to } } }
+    }
     ... on UserError { code message }
 """
 EVENTS = """
-    seq type bytes hash fact {
+    seq type bytes hash previousHash fact {
         ... on TicitaireDealt { exposed { name } }
         ... on TicitaireCardsMoved { from to cards { name } }
         ... on TicitaireCardTurnedUp { column card { name } }
@@ -69,8 +72,9 @@ def tell(event):
     fact = dict(event["fact"])
     cards = fact.pop("cards", None) or fact.pop("exposed", None) or [fact.pop("card", None)]
     names = [card["name"] for card in cards if card]
-    coloured = " ".join(f"\033[{COLOURS[name.split('-')[2]]}m{name}\033[0m" for name in names)
-    print(f"{event['seq']:4} {event['type']:26} {' '.join(map(str, fact.values()))} {coloured}")
+    if sys.stdout.isatty():
+        names = [f"\033[{COLOURS[name.split('-')[2]]}m{name}\033[0m" for name in names]
+    print(f"{event['seq']:4} {event['type']:26} {' '.join(map(str, fact.values()))} {' '.join(names)}")
 
 
 async def watch(url, game_id):
@@ -86,7 +90,9 @@ async def watch(url, game_id):
             if message["type"] == "next":
                 seen += 1
                 tell(message["payload"]["data"]["gameEvents"])
-            elif message["type"] in ("complete", "error"):
+            elif message["type"] == "error":
+                raise SystemExit(message["payload"])
+            elif message["type"] == "complete":
                 break
     return seen
 
@@ -120,8 +126,12 @@ async def main():
     )
     while page := ask(url, query, id=game["id"], n=len(events))["game"]["events"]["nodes"]:
         events += page
+    before = "0" * 64
     for event in events:
-        assert hashlib.sha256(b"tic/event/v1\n" + event["bytes"].encode()).hexdigest() == event["hash"]
+        assert event["previousHash"] == json.loads(event["bytes"])["prev"] == before
+        before = hashlib.sha256(b"tic/event/v1\n" + event["bytes"].encode()).hexdigest()
+        assert event["hash"] == before
+    assert before == game["hash"]
     assert watched == len(events) == game["version"]
     print(f"Watched {watched} events, and read the same {len(events)} again: every hash is right.")
 

@@ -79,22 +79,17 @@ class TicitaireMutation:
     async def move_ticitaire_cards(self, info: Info, input: Annotated[MoveTicitaireCardsInput, Input]) -> CommandResult:
         """Move cards."""
         source, target = input.from_, input.to
-        return await play(
-            info,
-            input,
-            lambda seat: rules.MoveCards(seat=seat, source=source, target=target),
-            input.expected_version,
-        )
+        return await play(info, input, lambda seat: rules.MoveCards(seat=seat, source=source, target=target))
 
     @strawberry.mutation(description="Turn the stock's next card to the waste (ruling S8).")
     async def turn_ticitaire_stock(self, info: Info, input: Annotated[MoveInput, Input]) -> CommandResult:
         """Turn the stock."""
-        return await play(info, input, lambda seat: rules.TurnStock(seat=seat), input.expected_version)
+        return await play(info, input, lambda seat: rules.TurnStock(seat=seat))
 
     @strawberry.mutation(description="Turn the waste over when the stock is empty (ruling S8).")
     async def recycle_ticitaire_waste(self, info: Info, input: Annotated[MoveInput, Input]) -> CommandResult:
         """Recycle the waste."""
-        return await play(info, input, lambda seat: rules.RecycleWaste(seat=seat), input.expected_version)
+        return await play(info, input, lambda seat: rules.RecycleWaste(seat=seat))
 
     @strawberry.mutation(description="Take moves back, where the table allows it (ruling S11).")
     async def take_back_ticitaire_moves(
@@ -103,11 +98,9 @@ class TicitaireMutation:
         """Take moves back."""
         if input.moves < 1:
             return invalid_input("At least one move is taken back.", "moves")
-        return await play(
-            info, input, lambda seat: rules.TakeBack(seat=seat, moves=input.moves), input.expected_version
-        )
+        return await play(info, input, lambda seat: rules.TakeBack(seat=seat, moves=input.moves))
 
     @strawberry.mutation(description="Give up (ruling S9). The game is over and its seed is revealed.")
     async def give_up_ticitaire(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
         """Give up."""
-        return await play(info, input, lambda seat: Resign(seat=seat), None)
+        return await play(info, input, lambda seat: Resign(seat=seat))

@@ -170,12 +170,12 @@ class TicitaireGame(Game):
 
     @strawberry.field(
         description="Whether the position can still lead on, from the cards that you have seen and nothing else "
-        "(ruling S10). The game never ends by itself for it; null once it is over."
+        "(ruling S10). The game never ends by itself for it; null before the deal and once it is over."
     )
     async def prospect(self, info: Info) -> TicitaireProspect | None:
         """Search the position."""
         table = self.record.table
-        if table.over:
+        if table.over or table.dealt is None:
             return None
         return TicitaireProspect(await info.context.world.blocking(lambda: verdict(table)))
 
@@ -194,7 +194,7 @@ class TicitaireMove(LegalAction):
     cards: list[Card] = strawberry.field(description="The whole run between columns, else the single card.")
 
 
-@strawberry.type(description="A mutation that needs nothing but the game.")
+@strawberry.type(description="A step that names no cards: its input is the game and the version.")
 class TicitaireStep(LegalAction):
     """Turning, recycling, taking back, giving up."""
 

@@ -32,7 +32,11 @@ Refusal = tuple[str, str, str]
 """Code, ruling, sentence."""
 
 SAME_SPOT: Final = ("SAME_SPOT", "S2", "A move goes from one place to another; name two different ones.")
-NOTHING_THERE: Final = ("NOTHING_THERE", "S2", "There is no face-up card to move there.")
+NOTHING_THERE: Final = (
+    "NOTHING_THERE",
+    "S2",
+    "No face-up card lies where the move starts: name another place.",
+)
 NOT_TO_WASTE: Final = ("NOT_TO_WASTE", "S5", "No card is moved to the waste: only turning the stock puts cards there.")
 PILE_TO_PILE: Final = ("PILE_TO_PILE", "S5", "Cards do not move from one sequence pile to the other.")
 RUN_NO_TIC: Final = ("RUN_NO_TIC", "S2", "The run's top card must Tic with the exposed card of the other column.")

@@ -173,7 +173,7 @@ def _recycle(table: TicitaireTable) -> Fact:
 
 def _take_back(command: TakeBack, table: TicitaireTable) -> Fact:
     if not table.options.take_back:  # Ticitaire S11
-        raise RuleViolation("TAKE_BACK_OFF", "S11", "This table was opened without taking back.")
+        raise RuleViolation("TAKE_BACK_OFF", "S11", "This table was opened without taking back: open another with it.")
     if command.moves > len(table.earlier):
         had = len(table.earlier)
         raise RuleViolation("NOTHING_TO_TAKE_BACK", "S11", f"There are {had} moves to take back, not {command.moves}.")

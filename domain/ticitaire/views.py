@@ -74,6 +74,6 @@ def view(table: TicitaireTable, viewer: Viewer) -> TicitaireView:
         turns=table.turns,
         recycles=table.recycles,
         take_backs=table.take_backs,
-        take_backs_left=len(table.earlier),
+        take_backs_left=0 if table.over else len(table.earlier),
         result=table.finished if isinstance(table.finished, TicitaireFinished) else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api import cli
-from api.accounts import Accounts, Scope
+from api.accounts import MOST_TOKENS, Accounts, Scope, token_id
 from api.settings import KEY_FILE, KeyFile, Settings, SettingsError
 from domain.application import Games
 from domain.catalogue import catalogue
@@ -96,6 +97,36 @@ def test_a_database_that_can_not_be_reached_is_said_without_its_password() -> No
     assert "geheim" not in said
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "named"),
+    [
+        ("TIC_PORT", "eighty", "TIC_PORT: Input should be a valid integer"),
+        ("TIC_LOG_FORMAT", "xml", "TIC_LOG_FORMAT: Input should be 'console' or 'json'"),
+        ("TIC_CORS_ORIGINS", "https://example.org", "lists are written as JSON"),
+        ("DATABASE_URL", "mysql://tic:geheim@x/y", "DATABASE_URL is not a PostgreSQL URL"),
+        ("DATABASE_URL", "postgresql://tic:geheim@127.0.0.1:1/tic", "Connection refused"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(setting: str, value: str, named: str, key_file: Path) -> None:
+    said = fails("serve", "--port", "0", **{"TIC_SERVER_KEY_FILE": str(key_file), setting: value})
+    assert named in said
+    assert "geheim" not in said
+
+
+def test_a_port_that_is_taken_is_said_before_a_database_is_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = fails("serve", "--port", port, TIC_FOLDER=str(tmp_path / "tic"))
+    assert f"can't listen on 127.0.0.1, port {port}" in said
+    assert not (tmp_path / "tic").exists()
+
+
+@pytest.mark.parametrize("words", [("key", "list"), ("key", "rotate"), ("project", "rebuild", "lobby")])
+def test_no_command_but_serve_makes_a_server_where_none_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert "There is no server in" in fails(*words, TIC_FOLDER=str(tmp_path / "tic"))
+    assert not (tmp_path / "tic").exists()
+
+
 # key
 
 
@@ -147,7 +178,7 @@ def test_a_server_goes_on_with_its_keys_while_the_file_is_unreadable(key_file: P
 
 def test_the_embedded_databases_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     settings = Settings(folder=tmp_path / "tic", database_url=None, server_key_file=None)
-    first, again = settings.keyring(), settings.keyring()
+    first, again = settings.keyring(create=True), settings.keyring(create=True)
     assert first.current.id == again.current.id
     assert (tmp_path / "tic" / KEY_FILE).stat().st_mode & 0o777 == 0o600
 
@@ -171,6 +202,21 @@ def test_a_granted_token_has_the_scopes_that_were_named(tic: Run, datastore: Dat
     caller = accounts.authenticate(token)
     assert caller is not None
     assert caller.scopes == {Scope.AUDIT, Scope.ORGANISE}
+
+
+def test_an_operator_finds_a_player_and_the_tokens_by_name(tic: Run, datastore: Datastore) -> None:
+    player, token = Accounts(datastore).register("Ada Lovelace")
+    assert str(player.id) in tic("player", "find", "ada").stdout
+    assert tic("player", "find", "lovelace").stdout == ""
+    assert token_id(token) in tic("token", "list", str(player.id)).stdout
+
+
+def test_no_player_has_more_tokens_than_one_may_have(tic: Run, datastore: Datastore) -> None:
+    accounts = Accounts(datastore)
+    player, _ = accounts.register("Ada")
+    for _ in range(MOST_TOKENS - 1):
+        accounts.issue(player.id, [Scope.PLAY])
+    assert tic("token", "grant", str(player.id), "--scope", "audit").exit_code == 1
 
 
 def test_no_token_is_granted_to_a_player_who_is_not_there(tic: Run) -> None:

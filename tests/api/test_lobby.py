@@ -73,7 +73,7 @@ async def test_a_game_that_is_over_is_listed_with_its_ending(client: Client, ada
     over = (await ada.play("giveUpTicitaire", await opened(ada)))["game"]
     await caught_up(client, over)
     (line,) = (await listed(client))["nodes"]
-    assert (line["status"], line["ending"], line["version"]) == ("FINISHED", "given-up", 6)
+    assert (line["status"], line["ending"], line["version"]) == ("FINISHED", "GIVEN_UP", 6)
 
 
 async def test_games_are_listed_the_newest_first(client: Client, ada: Client) -> None:
