@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Live", "Reader", "patiently"]
 
 POLL_SECONDS: Final = 0.5
-PAUSE_SECONDS: Final = 0.01
+PAUSE_SECONDS: Final = 0.02
 """Between two looks at the log, so that under load one look finds many events."""
 RETRY_SECONDS: Final = 0.5
 BATCH: Final = 1_000

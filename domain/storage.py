@@ -17,12 +17,14 @@ from uuid import UUID
 import psycopg
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import (
+    DatabaseError,
     IntegrityError,
     InterfaceError,
     JSONTranscoder,
     Mapper,
     OperationalError,
     PersistenceError,
+    ProgrammingError,
     StoredEvent,
 )
 from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
@@ -63,6 +65,27 @@ AWAY_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 
+LOG_LOCK: Final = 8_420_125
+"""The advisory lock by which writers take turns. A lock of the table would wait for a vacuum, and stop it."""
+MOST_WAIT: Final = "5s"
+"""How long a writer waits for his turn."""
+
+APPEND_FUNCTION: Final = f"""
+CREATE OR REPLACE FUNCTION append_events(games uuid[], versions bigint[], topics text[], states bytea[])
+RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('lock_timeout', '{MOST_WAIT}', true);
+    -- Held until the commit: the order of positions is the order of commits, and a follower misses nothing.
+    PERFORM pg_advisory_xact_lock({LOG_LOCK});
+    PERFORM pg_notify('{CHANNEL}', '');
+    RETURN QUERY
+        INSERT INTO game_events (originator_id, originator_version, topic, state)
+        SELECT * FROM unnest(games, versions, topics, states)
+        RETURNING notification_id;
+END
+$$
+"""  # noqa: S608 - made of constants
+
 LOG_VIEW: Final = """
 CREATE OR REPLACE VIEW game_log AS
 SELECT notification_id AS position,
@@ -92,7 +115,7 @@ class Datastore(PostgresDatastore):
             kwargs={"row_factory": dict_row, "connect_timeout": max(2, round(patience)), "application_name": "tic"},
             min_size=1,
             max_size=connections,
-            open=False,
+            open=True,
             configure=self.after_connect_func(),
             timeout=patience,
             max_idle=60.0,
@@ -124,12 +147,13 @@ class Datastore(PostgresDatastore):
         if time.monotonic() < self._away_until:
             raise OperationalError("the database was away a moment ago")
         try:
-            with super().get_connection() as conn:
+            with self.pool.connection() as conn:
                 yield conn
-        except OperationalError as error:
-            if isinstance(error.__cause__, PoolTimeout):
-                self._away_until = time.monotonic() + AWAY_SECONDS
-            raise
+        except PoolTimeout as error:
+            self._away_until = time.monotonic() + AWAY_SECONDS
+            raise OperationalError(str(error)) from error
+        except psycopg.Error as error:
+            raise _told(error) from error
 
     @overload
     def read(self, query: LiteralString | Composed, parameters: Sequence[object]) -> list[DictRow]: ...
@@ -173,6 +197,23 @@ class Datastore(PostgresDatastore):
         with self.transaction(commit=True) as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('tic schema'))")
             yield
+
+
+def _told(error: psycopg.Error) -> PersistenceError:
+    """Return what the library raises for an error of the driver."""
+    for theirs, ours in _ERRORS:
+        if isinstance(error, theirs):
+            return ours(str(error))
+    return PersistenceError(str(error))
+
+
+_ERRORS: Final[tuple[tuple[type[psycopg.Error], type[PersistenceError]], ...]] = (
+    (psycopg.InterfaceError, InterfaceError),
+    (psycopg.OperationalError, OperationalError),
+    (psycopg.IntegrityError, IntegrityError),
+    (psycopg.ProgrammingError, ProgrammingError),
+    (psycopg.DatabaseError, DatabaseError),
+)
 
 
 class LogBusy(OperationalError):
@@ -221,16 +262,12 @@ class EventRecorder(PostgresApplicationRecorder):
 
     def _insert(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
         columns = zip(*((e.originator_id, e.originator_version, e.topic, e.state) for e in stored_events), strict=True)
-        with self.datastore.get_connection() as conn, conn.cursor() as cursor:
+        with self.datastore.get_connection() as conn:
             try:
-                with conn.pipeline(), conn.transaction():
-                    conn.execute(_BOUND_THE_WAIT, prepare=True)
-                    conn.execute(_LOCK, prepare=True)
-                    conn.execute(_NOTIFY, prepare=True)
-                    cursor.execute(_APPEND, [list(column) for column in columns], prepare=True, binary=True)
+                cursor = conn.execute(_APPEND, [list(column) for column in columns], prepare=True)
             except psycopg.errors.LockNotAvailable as error:
                 raise LogBusy("the log is held by another writer: nothing was appended") from error
-            return [row["notification_id"] for row in cursor.fetchall()]
+            return [row["position"] for row in cursor.fetchall()]
 
     def drop_dead_connections(self) -> None:
         """Replace the idle connections that a failover has left dead."""
@@ -284,14 +321,7 @@ def log_end(cursor: Cursor[DictRow]) -> int:
     return int(row["position"]) if row else 0
 
 
-_BOUND_THE_WAIT: Final = "SET LOCAL lock_timeout = '5s'"
-_LOCK: Final = "SELECT pg_advisory_xact_lock(8420125)"
-"""What writers of the log take turns by. Not a lock of the table: that would wait for its vacuum, and stop it."""
-_NOTIFY: Final = "NOTIFY game_events"
-_APPEND: Final = (
-    "INSERT INTO game_events (originator_id, originator_version, topic, state)"
-    " SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::text[], %s::bytea[]) RETURNING notification_id"
-)
+_APPEND: Final = "SELECT append_events(%s::uuid[], %s::bigint[], %s::text[], %b::bytea[]) AS position"
 _NEWER: Final = (
     "SELECT 0::bigint AS seq, clock_timestamp() AS now, NULL::bytea AS state"
     " UNION ALL"
@@ -321,5 +351,6 @@ def open_recorder(datastore: Datastore) -> EventRecorder:
         if datastore.read("SELECT to_regclass('game_events') AS there", ())[0]["there"] is None:
             recorder.create_table()
         with datastore.transaction(commit=True) as cursor:
+            cursor.execute(APPEND_FUNCTION)
             cursor.execute(LOG_VIEW)
     return recorder

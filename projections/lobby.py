@@ -104,9 +104,10 @@ class Lobby:
                     )
                 case _:
                     pass
-        cursor.executemany(
-            "UPDATE lobby_games SET version = %s, changed_at = %s WHERE game = %s",
-            [(seq, at, game) for game, (seq, at) in changed.items()],
+        cursor.execute(
+            "UPDATE lobby_games AS g SET version = c.version, changed_at = c.at"
+            " FROM unnest(%s::uuid[], %s::bigint[], %s::timestamptz[]) AS c (game, version, at) WHERE g.game = c.game",
+            (list(changed), [seq for seq, _ in changed.values()], [at for _, at in changed.values()]),
         )
 
 

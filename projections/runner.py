@@ -20,7 +20,7 @@ BATCH: Final = 500
 POLL_SECONDS: Final = 0.5
 """How long a follower waits for a notification before it looks by itself."""
 RETRY_SECONDS: Final = 1.0
-PAUSE_SECONDS: Final = 0.05
+PAUSE_SECONDS: Final = 0.1
 """Between two steps, so that under load one step takes in many events."""
 
 POSITIONS: Final = """

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from domain import storage
 from domain.application import Games
-from domain.storage import EventRecorder, LogBusy, log_after
+from domain.storage import APPEND_FUNCTION, LOG_LOCK, MOST_WAIT, LogBusy, log_after
 from domain.ticitaire.rules import OpenTicitaire
 
+LOCK = f"SELECT pg_advisory_xact_lock({LOG_LOCK})"
 INSERT = (
     "INSERT INTO game_events (originator_id, originator_version, topic, state)"
     " SELECT %s, originator_version, topic, state FROM game_events WHERE notification_id = 1 RETURNING notification_id"
@@ -43,11 +43,11 @@ def test_without_the_lock_a_follower_would_pass_over_an_event(games: Games, data
         assert 4 not in seen + positions(follower, max(seen))
 
 
-def test_writers_take_turns_until_the_commit(games: Games, recorder: EventRecorder, database_url: str) -> None:
+def test_writers_take_turns_until_the_commit(games: Games, database_url: str) -> None:
     player = uuid4()
     opening = OpenTicitaire(player=player)
     with psycopg.connect(database_url) as slow, ThreadPoolExecutor(1) as pool:
-        slow.execute(storage._LOCK)
+        slow.execute(LOCK)
         second = pool.submit(lambda: games.open("ticitaire", opening, player=player, key=None))
         with psycopg.connect(database_url, autocommit=True) as watcher:
             waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -64,13 +64,12 @@ def test_a_vacuum_does_not_hold_up_a_move(games: Games, database_url: str) -> No
         assert games.open("ticitaire", OpenTicitaire(player=player), player=player, key=None).game.version == 3
 
 
-def test_a_log_that_is_held_for_too_long_is_said_to_be_busy_and_takes_nothing(
-    games: Games, database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage, "_BOUND_THE_WAIT", "SET LOCAL lock_timeout = '10ms'")
+def test_a_log_that_is_held_for_too_long_is_said_to_be_busy_and_takes_nothing(games: Games, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(APPEND_FUNCTION.replace(MOST_WAIT, "10ms"))
     player = uuid4()
     with psycopg.connect(database_url) as slow:
-        slow.execute(storage._LOCK)
+        slow.execute(LOCK)
         with pytest.raises(LogBusy):
             games.open("ticitaire", OpenTicitaire(player=player), player=player, key="a game")
     assert not games.open("ticitaire", OpenTicitaire(player=player), player=player, key="a game").repeated
