@@ -64,7 +64,8 @@ def measure_loading(url: str, _folder: Path) -> Iterator[str]:
                 started = time.perf_counter()
                 games.handle(game, lambda _, c=command: c, player=player, expected_version=None, key=None)  # type: ignore[misc]
                 found.append(time.perf_counter() - started)
-        short, long = (statistics.median(found) * 1000 for found in times.values())
+        # The lower quartile: what else runs on a shared machine only adds.
+        short, long = (statistics.quantiles(found, n=4)[0] * 1000 for found in times.values())
         ok = long / short <= limit
         yield (
             f"{'' if ok else MISSED}{name}, one move: {long:.2f} ms after {LONG} events"

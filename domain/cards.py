@@ -96,7 +96,10 @@ _BY_NAME: Final = {name: card for card, name in _NAMES.items()}
 
 
 def _read(value: Any) -> Card:
-    return value if isinstance(value, Card) else Card.parse(value)
+    try:
+        return _BY_NAME[value]  # most facts are read from text, and most of reading a fact is this
+    except (KeyError, TypeError):
+        return value if isinstance(value, Card) else Card.parse(value)
 
 
 _NAME_SCHEMA: Final = {

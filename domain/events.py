@@ -105,7 +105,6 @@ class Event(NamedTuple):
     """The hash of the event before."""
     data: bytes
     """The bytes as stored."""
-    hash: str
 
     @property
     def game(self) -> UUID:
@@ -116,6 +115,11 @@ class Event(NamedTuple):
     def seq(self) -> int:
         """The sequence number in the game, from 1."""
         return self.originator_version
+
+    @property
+    def hash(self) -> str:
+        """The hash of the bytes, hex; computed when it is asked for."""
+        return chain_hash(self.data)
 
 
 def chain(game: UUID, version: int, head: str, facts: Sequence[Fact], cause: Cause) -> tuple[Event, ...]:
@@ -139,7 +143,7 @@ def chain(game: UUID, version: int, head: str, facts: Sequence[Fact], cause: Cau
                 "v": fact.version,
             }
         )
-        event = Event(game, seq, fact, cause, part, len(facts), head, data, chain_hash(data))
+        event = Event(game, seq, fact, cause, part, len(facts), head, data)
         events.append(event)
         head = event.hash
     return tuple(events)
@@ -157,15 +161,14 @@ def read_event(data: bytes, types: FactTypes) -> Event:
         if stored["v"] != fact_type.version:
             fact = fact_type.upcast(fact, stored["v"])
         return Event(
-            originator_id=_uuid(stored["game"]),
-            originator_version=stored["seq"],
-            fact=fact_type.__pydantic_validator__.validate_python(fact),
-            cause=Cause(stored["actor"], datetime.fromisoformat(stored["at"]), stored["key"], stored["content"]),
-            part=stored["part"],
-            parts=stored["of"],
-            prev=stored["prev"],
-            data=data,
-            hash=chain_hash(data),
+            _uuid(stored["game"]),
+            stored["seq"],
+            fact_type.__pydantic_validator__.validate_python(fact),
+            Cause(stored["actor"], datetime.fromisoformat(stored["at"]), stored["key"], stored["content"]),
+            stored["part"],
+            stored["of"],
+            stored["prev"],
+            data,
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"these bytes are not an event that this program knows: {error!r}") from error

@@ -5,7 +5,7 @@ It has the shape of the eventsourcing library's immutable aggregates: ``id`` and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -59,19 +59,18 @@ class Game:
         facts = self.decider.decide(command, self.table, at)
         return chain(self.id, self.version, self.head, facts, cause._replace(at=at))
 
-    def after(self, events: Iterable[Event]) -> Game:
+    def after(self, events: Sequence[Event]) -> Game:
         """Return the game after committed events that follow this version."""
-        table, last, first_at = self.table, None, self.at
-        evolve = self.decider.evolve
+        if not events:
+            return self
+        table, evolve = self.table, self.decider.evolve
         for event in events:
-            table, first_at = evolve(table, event.fact), first_at if last else event.cause.at
-            last = event
+            table = evolve(table, event.fact)
             if event.cause.key is not None:
                 first = event.seq - event.part + 1
                 self.answered[event.cause.key] = Answered(first, first + event.parts - 1, event.cause.content)
-        if last is None:
-            return self
-        opened_at = self.opened_at if self.version else first_at
+        last = events[-1]
+        opened_at = self.opened_at if self.version else events[0].cause.at
         return replace(self, table=table, version=last.seq, head=last.hash, opened_at=opened_at, at=last.cause.at)
 
     def view(self, viewer: Viewer) -> Any:

@@ -191,8 +191,7 @@ def changed(table: T, **changes: object) -> T:
     time of reading one.
     """
     new: T = object.__new__(type(table))
-    new.__dict__.update(table.__dict__)
-    new.__dict__.update(changes)
+    object.__setattr__(new, "__dict__", table.__dict__ | changes)
     return new
 
 

@@ -207,24 +207,29 @@ def _finish(table: TicitaireTable, *facts: Fact, ending: Ending) -> tuple[Fact, 
 def evolve(table: TicitaireTable, fact: Fact) -> TicitaireTable:
     """Return the table after a fact; never refuses."""
     version, layout = table.version + 1, table.layout
+    if isinstance(fact, f.CardsMoved):
+        layout, earlier = layout.moved(fact.source, fact.target), _and_earlier(table)
+        return changed(table, version=version, layout=layout, moves=table.moves + 1, earlier=earlier)
+    if isinstance(fact, f.StockTurned):
+        seen, earlier = table.saw(layout.stock[0], fact.card), _and_earlier(table)
+        layout, turns = layout.stock_turned(), table.turns + 1
+        return changed(table, version=version, layout=layout, seen=seen, turns=turns, earlier=earlier)
+    if isinstance(fact, f.CardTurnedUp):
+        seen = table.saw(layout.column(fact.column).buried[-1], fact.card)
+        return changed(table, version=version, layout=layout.turned_up(fact.column), seen=seen)
+    return _evolve_seldom(table, fact)
+
+
+def _evolve_seldom(table: TicitaireTable, fact: Fact) -> TicitaireTable:
     match fact:
-        case f.CardsMoved():
-            layout, earlier = layout.moved(fact.source, fact.target), _and_earlier(table)
-            return changed(table, version=version, layout=layout, moves=table.moves + 1, earlier=earlier)
-        case f.CardTurnedUp():
-            seen = table.saw(layout.column(fact.column).buried[-1], fact.card)
-            return changed(table, version=version, layout=layout.turned_up(fact.column), seen=seen)
-        case f.StockTurned():
-            seen, earlier = table.saw(layout.stock[0], fact.card), _and_earlier(table)
-            layout, turns = layout.stock_turned(), table.turns + 1
-            return changed(table, version=version, layout=layout, seen=seen, turns=turns, earlier=earlier)
         case f.WasteRecycled():
-            layout, earlier = layout.recycled(), _and_earlier(table)
-            return changed(table, version=version, layout=layout, recycles=table.recycles + 1, earlier=earlier)
+            earlier, recycles = _and_earlier(table), table.recycles + 1
+            layout = table.layout.recycled()
+            return changed(table, version=table.version + 1, layout=layout, recycles=recycles, earlier=earlier)
         case f.MovesTakenBack():
             _, layout = table.earlier[-fact.moves]
             earlier, take_backs = table.earlier[: -fact.moves], table.take_backs + 1
-            return changed(table, version=version, layout=layout, earlier=earlier, take_backs=take_backs)
+            return changed(table, version=table.version + 1, layout=layout, earlier=earlier, take_backs=take_backs)
         case f.TicitaireOpened():
             return changed(lifecycle.evolve(table, fact), options=fact.options)
         case f.TableauDealt():

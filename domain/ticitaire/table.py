@@ -51,17 +51,23 @@ class Layout(NamedTuple):
         cards: tuple[int, ...] = getattr(self, spot) if at is None else self.columns[at].run
         return cards
 
+    # A game is read by moving its cards again: the tuples below are made at once, where _replace takes its time.
+
     def with_pile(self, spot: Spot, cards: tuple[int, ...]) -> Layout:
         """Put other face-up cards at a spot."""
+        columns, low, high, stock, waste = self
         at = _AT.get(spot)
-        if at is None:
-            return self._replace(**{str(spot): cards})  # type: ignore[arg-type]
-        return self._with_column(at, Column(self.columns[at].buried, cards))
+        if at is not None:
+            return self._with_column(at, Column(columns[at].buried, cards))
+        if spot is Spot.LOW:
+            return Layout(columns, cards, high, stock, waste)
+        if spot is Spot.HIGH:
+            return Layout(columns, low, cards, stock, waste)
+        return Layout(columns, low, high, stock, cards)
 
     def _with_column(self, at: int, column: Column) -> Layout:
-        columns = list(self.columns)
-        columns[at] = column
-        return self._replace(columns=tuple(columns))
+        columns, low, high, stock, waste = self
+        return Layout((*columns[:at], column, *columns[at + 1 :]), low, high, stock, waste)
 
     def taken(self, source: Spot, target: Spot) -> tuple[int, ...]:
         """Return what a move takes along: the whole run between columns (S2), else the card in reach (S3, S5)."""
@@ -70,8 +76,9 @@ class Layout(NamedTuple):
 
     def moved(self, source: Spot, target: Spot) -> Layout:
         """Return the layout after a move, before a card is turned up."""
-        cards, left = self.taken(source, target), self.pile(source)
-        rest = left[: len(left) - len(cards)]
+        left = self.pile(source)
+        between_columns = source in _AT and target in _AT
+        cards, rest = (left, ()) if between_columns else (left[-1:], left[:-1])
         return self.with_pile(source, rest).with_pile(target, self.pile(target) + cards)
 
     def to_turn_up(self, spot: Spot) -> int | None:
@@ -88,7 +95,8 @@ class Layout(NamedTuple):
 
     def stock_turned(self) -> Layout:
         """Move the stock's next card to the waste (S8)."""
-        return self._replace(stock=self.stock[1:], waste=(*self.waste, self.stock[0]))
+        columns, low, high, stock, waste = self
+        return Layout(columns, low, high, stock[1:], (*waste, stock[0]))
 
     def recycled(self) -> Layout:
         """Turn the waste over: its first card is the stock's next (S8)."""
