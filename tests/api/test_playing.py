@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 import psycopg
@@ -235,6 +235,22 @@ async def test_a_time_limit_sets_the_deadline_from_the_deal(client: Client) -> N
     shown = await ada.game(game["id"], "openedAt deadline")
     opened, deadline = (datetime.fromisoformat(shown[field]) for field in ("openedAt", "deadline"))
     assert deadline - opened == timedelta(hours=1)
+
+
+async def test_after_the_deadline_nothing_but_giving_up_is_listed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = await client.register()
+    game = (await ada.open_ticitaire(timeLimit=60))["game"]
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + timedelta(minutes=2)
+
+    monkeypatch.setattr("api.games.datetime", Later)
+    shown = await ada.ask("query ($id: ID!) { game(id: $id) { legalActions { mutation } } }", id=game["id"])
+    assert shown["game"]["legalActions"] == [{"mutation": "giveUpTicitaire"}]
 
 
 async def test_a_time_limit_out_of_range_is_invalid_input(client: Client) -> None:
