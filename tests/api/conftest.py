@@ -31,7 +31,7 @@ def scratch() -> Iterator[Path]:
     """An empty folder; no server may be left in it."""
     path = new_scratch()
     yield path
-    busy = [lock for lock in path.rglob("server.lock") if not eventually(partial(is_free, lock.parent), within=5)]
+    busy = [lock for lock in path.rglob("server.lock") if not eventually(partial(is_free, lock.parent), within=30)]
     shutil.rmtree(path)
     assert not busy
 
@@ -50,4 +50,4 @@ def worn() -> Iterator[Path]:
 def folder(worn: Path) -> Iterator[Path]:
     """A folder that has been used; no server may be left in it."""
     yield worn
-    assert eventually(partial(is_free, worn), within=5)
+    assert eventually(partial(is_free, worn), within=30)

@@ -125,7 +125,7 @@ class Holder:
     def leave(self) -> None:
         """End its standard input, and wait until it has ended. Does nothing the second time."""
         if self.process.returncode is None:
-            self.process.communicate(timeout=20)
+            self.process.communicate(timeout=60)  # a shutdown waits for the disk
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()

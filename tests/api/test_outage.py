@@ -92,8 +92,9 @@ async def _afterwards(outage: Outage, ada: Client, game: Any, move: dict[str, An
     async with asyncio.timeout(20):
         while outage.listed < played["version"]:
             await asyncio.sleep(0.05)
-            (line,) = (await ada.ask("{ games { nodes { version } } }"))["games"]["nodes"]
-            outage.listed = line["version"]
+            # Where the list had not even the game before the outage, it is still empty.
+            lines = (await ada.ask("{ games { nodes { version } } }"))["games"]["nodes"]
+            outage.listed = max((line["version"] for line in lines), default=0)
 
 
 async def _live_through(folder: Path) -> Outage:
