@@ -195,15 +195,16 @@ class Games:
 
         Raises:
             IntegrityError: others came first.
+            LogBusy: another writer holds the log; nothing was appended.
             Undecided: the database is away, and the events may be in the log or not.
         """
         away: Exception | None = None
         for _ in range(MAX_APPENDS):
             try:
                 self._store.put(events)
-            except LogBusy:
-                raise
             except (OperationalError, InterfaceError) as error:
+                if isinstance(error, LogBusy) and away is None:
+                    raise  # nothing was offered before, so nothing is in doubt
                 away = error
                 self._recorder.drop_dead_connections()
                 continue

@@ -18,7 +18,7 @@ from eventsourcing.persistence import IntegrityError, OperationalError, StoredEv
 from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, Undecided, VersionConflict
 from domain.decider import PUBLIC, Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.storage import Datastore, EventRecorder
+from domain.storage import Datastore, EventRecorder, LogBusy
 from domain.ticitaire.facts import Options, Spot
 from domain.ticitaire.rules import MoveCards, OpenTicitaire, TakeBack, TurnStock
 from domain.vault import Keyring, ServerKey, Vault
@@ -335,6 +335,20 @@ def test_an_outcome_that_can_not_be_told_is_said_to_be_undecided(
         with pytest.raises(Undecided):
             play(games, game, turn, key="turn it once")
     assert not play(games, game, turn, key="turn it once").repeated
+
+
+def test_a_busy_log_after_a_lost_reply_leaves_the_outcome_undecided(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = open_game(games).game.id
+    faults = iter([OperationalError("the connection is gone"), LogBusy("held"), LogBusy("held")])
+
+    def fail(_events: list[StoredEvent], **_: Any) -> Any:
+        raise next(faults)
+
+    monkeypatch.setattr(recorder, "insert_events", fail)
+    with pytest.raises(Undecided):
+        play(games, game, turn)
 
 
 def test_the_recorder_reports_a_version_that_is_taken(games: Games, recorder: EventRecorder) -> None:
