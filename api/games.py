@@ -30,7 +30,7 @@ from api.ids import read_id, write_id
 from api.nodes import Node, page_size
 from api.players import Player, player
 from domain.application import GameNotFound, Outcome
-from domain.decider import Command, Viewer
+from domain.decider import Command, OpenCommand, Viewer
 from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
@@ -178,7 +178,7 @@ class Game(Node):
     def legal_actions(self, info: Info) -> list[LegalAction]:
         """Return the actions open to the caller."""
         kind, deadline = info.context.world.kinds[self.record.decider.kind], self._table.deadline
-        commands = self.record.legal_commands(self.viewer.seat)
+        commands = self.record.legal_commands(self.viewer)
         if deadline is not None and datetime.now(UTC) >= deadline:  # the time-out is a moment behind
             commands = [command for command in commands if isinstance(command, Resign)]
         return kind.actions(self.record, commands)
@@ -231,7 +231,7 @@ class Kind:
     game: type[Game]
     facts: FactPresenters
     """Its own facts and those of every game."""
-    actions: Callable[[Record, Sequence[Command]], list[LegalAction]]
+    actions: Callable[[Record, Sequence[OpenCommand]], list[LegalAction]]
     """Shows the commands that are open."""
     types: Sequence[type]
     """The types that the schema reaches only through an interface."""
@@ -260,7 +260,7 @@ USUAL_LENGTHS: Final = {
 def show(info: Info, record: Record, viewer: Viewer | None = None) -> Game:
     """Show a game at its version, to the caller unless another viewer is named."""
     caller = info.context.player
-    seen_by = viewer or Viewer(seat=record.table.seat_of(caller) if caller else 0)
+    seen_by = viewer or Viewer(seat=record.table.seat_of(caller) if caller else 0, player=caller)
     kind = info.context.world.kinds[record.decider.kind]
     game_id = strawberry.ID(write_id("game", record.id))
     return kind.game(id=game_id, record=record, viewer=seen_by, view=record.view(seen_by))

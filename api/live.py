@@ -22,7 +22,7 @@ from api.accounts import TOKENS_CHANNEL
 from api.faults import SlowReader
 from domain.events import Event, read_event
 from domain.games import FACT_TYPES
-from domain.lifecycle import SeedsRevealed
+from domain.lifecycle import CLOSING
 from domain.storage import CHANNEL, DATABASE_AWAY, PersistenceError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def patiently(read: Callable[[], Awaitable[T]]) -> T:
 
 def closes_the_record(event: Event) -> bool:
     """Whether nothing can follow this event in its game."""
-    return isinstance(event.fact, SeedsRevealed)
+    return isinstance(event.fact, CLOSING)
 
 
 def _too_slow(last: int) -> SlowReader:

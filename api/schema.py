@@ -159,7 +159,7 @@ class Subscription:
         record = await _must_find(info, game_id)
         if not 0 <= after_seq <= record.version:
             raise BadUserInput(f"The game has {record.version} events: afterSeq is 0 to {record.version}.")
-        if record.table.revealed and after_seq == record.version:
+        if record.table.closed and after_seq == record.version:
             return
         async with aclosing(info.context.world.live.events(record.id, after_seq)) as events:
             async for one in events:
@@ -179,7 +179,7 @@ class Subscription:
                 if record.version > shown:
                     shown = record.version
                     yield show(info, record)
-                if record.table.revealed:
+                if record.table.closed:
                     return
 
 

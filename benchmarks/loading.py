@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from api.collector import settle_collector
 from benchmarks.durability import MISSED, must_be_durable
 from domain.application import Games
-from domain.decider import Command
+from domain.decider import Command, Viewer
 from domain.lifecycle import Resign
 from domain.storage import Datastore, open_recorder
 from domain.ticitaire.rules import MoveCards, OpenTicitaire, RecycleWaste, TurnStock
@@ -28,7 +28,11 @@ COLD_LIMIT, WARM_LIMIT = 3.0, 1.5
 def _next(games: Games, game: UUID) -> Command:
     """A move of cards where there is one, and the stock every third time."""
     now = games.game(game)
-    commands = [command for command in now.legal_commands(1) if not isinstance(command, Resign)]
+    commands = [
+        command
+        for command in now.legal_commands(Viewer(seat=1))
+        if isinstance(command, Command) and not isinstance(command, Resign)
+    ]
     moves = [command for command in commands if isinstance(command, MoveCards)]
     turns = [command for command in commands if isinstance(command, TurnStock | RecycleWaste)]
     return turns[0] if turns and (not moves or now.version % 3 == 0) else moves[now.version % len(moves)]

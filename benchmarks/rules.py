@@ -11,6 +11,7 @@ from uuid import UUID
 
 from benchmarks.calibrate import calibration_seconds
 from domain.dealing import NO_ENTROPY, Seeds, deal_order
+from domain.decider import Viewer
 from domain.events import Cause, Event, read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
@@ -21,6 +22,7 @@ from domain.ticitaire.rules import TICITAIRE, OpenTicitaire
 __all__ = ["measure_rules"]
 
 LENGTH = 300
+SEAT = Viewer(seat=1)
 
 
 def _played(length: int) -> tuple[Game, list[Event]]:
@@ -31,7 +33,7 @@ def _played(length: int) -> tuple[Game, list[Event]]:
     while game.version < length:
         events = game.events_of(command, cause)
         game, log = game.after(events), [*log, *events]
-        command = chance.choice([open_ for open_ in game.legal_commands(1) if not isinstance(open_, Resign)])  # type: ignore[assignment]
+        command = chance.choice([open_ for open_ in game.legal_commands(SEAT) if not isinstance(open_, Resign)])  # type: ignore[assignment]
     return game, log
 
 
@@ -55,7 +57,7 @@ def measure_rules(_url: str, _folder: Path) -> Iterator[str]:
     unfolded = Game.unopened(game.id, TICITAIRE, TICITAIRE.empty(seeds))
     pieces: dict[str, Callable[[], object]] = {
         "a deck dealt": lambda: deal_order(seeds, number=1, entropies=(NO_ENTROPY,)),
-        "all legal moves listed": lambda: game.legal_commands(1),
+        "all legal moves listed": lambda: game.legal_commands(SEAT),
         f"{len(data)} events read": lambda: [read_event(one, FACT_TYPES) for one in data],
         f"{len(data)} events folded": lambda: unfolded.after(log),
         "a position's prospect searched": lambda: verdict(game.table),

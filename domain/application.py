@@ -24,6 +24,7 @@ from domain.storage import EventMapper, EventRecorder, LogBusy
 from domain.vault import Vault
 
 __all__ = ["GameNotFound", "Games", "KeyReused", "NotHandled", "NotSeated", "Outcome", "Undecided", "VersionConflict"]
+__all__ += ["WrongKind"]
 
 MAX_ATTEMPTS: Final = 5
 """How often a command that names no version is decided again after another server's event came first."""
@@ -41,6 +42,14 @@ class GameNotFound(NotHandled):
 
 class NotSeated(NotHandled):
     """The player has no seat in the game."""
+
+
+class WrongKind(NotHandled):
+    """The game is of a kind that does not know the command."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"this is a game of {kind}")
+        self.kind: Final = kind
 
 
 class VersionConflict(NotHandled):
@@ -127,27 +136,28 @@ class Games:
         player: UUID,
         expected_version: int | None,
         key: str | None,
+        seated: bool = True,
     ) -> Outcome:
         """Decide a player's command and append its events.
 
         Args:
             game_id: the game.
-            command: makes the command of the player's seat.
+            command: makes the command of the player's seat; 0 where the player has none.
             player: who asks.
+            seated: only a player who is at the table may ask for it.
             expected_version: refuse where the game is at another version; None where the position does not matter.
             key: the same key again returns the first outcome.
 
         Raises:
-            GameNotFound, NotSeated, VersionConflict, KeyReused: nothing was recorded.
+            GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused: nothing was recorded.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
 
         def of_seat(game: Game) -> Command:
-            seat = game.table.seat_of(player)
-            if not seat:
+            if seated and not game.table.attends(player):
                 raise NotSeated
-            return command(seat)
+            return command(game.table.seat_of(player))
 
         return self._handle(game_id, of_seat, lambda asked, now: _cause(player, asked, key, now), expected_version)
 
@@ -156,6 +166,7 @@ class Games:
 
         Raises:
             GameNotFound: there is no such game.
+            WrongKind: its kind does not know the command.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
@@ -175,6 +186,8 @@ class Games:
                 if game is None:
                     raise GameNotFound
                 asked = command(game)
+                if not isinstance(asked, game.decider.commands):
+                    raise WrongKind(game.decider.kind)
                 cause = cause_of(asked, now)
                 if cause.key in game.answered:
                     return self._again(game, cause)

@@ -30,6 +30,7 @@ __all__ = [
     "deck_order",
     "entropy_salt",
     "link",
+    "seat_order",
     "shuffled",
 ]
 
@@ -157,3 +158,13 @@ def deal_order(seeds: Seeds, *, number: int, entropies: Iterable[str], beacon: s
         LookupError: the seed of that deal is not known.
     """
     return deck_order(seeds.seed(number), entropy_salt(entropies, beacon), seeds.deal, number)
+
+
+def seat_order(joined: Sequence[UUID], seeds: Seeds, *, entropies: Iterable[str], beacon: str = "") -> tuple[UUID, ...]:
+    """Return the players in the order of their seats, seat 1 first: the shuffle of the order of joining (G4).
+
+    Raises:
+        LookupError: the seed of the first deal is not known.
+    """
+    salt = entropy_salt(entropies, beacon)
+    return shuffled(joined, seeds.seed(1), salt, f"tic/seats/v1\n{seeds.deal}\n")

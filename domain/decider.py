@@ -11,21 +11,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, StringConstraints, WithJsonSchema
 
+from domain.cards import Card
 from domain.dealing import Seeds
 
 __all__ = [
     "EVERYTHING",
     "PUBLIC",
     "AnyDecider",
+    "Cell",
     "Command",
     "Decider",
     "Fact",
     "Instant",
+    "OpenCommand",
+    "Reason",
     "RuleViolation",
     "Viewer",
     "fold",
@@ -88,10 +92,28 @@ class Command(BaseModel):
     seat: int = 0
 
 
+Cell = tuple[int, int]
+"""A cell of a shared grid: x grows to the right, y downwards."""
+
+
+class Reason(NamedTuple):
+    """One rule that says no."""
+
+    code: str
+    """The rule, in capitals; stable."""
+    ruling: str
+    """The ruling's id, as in docs/rules.md."""
+    message: str
+    """A sentence for a person."""
+    cells: tuple[Cell, ...] = ()
+    """Where, in a game with a grid."""
+
+
 class RuleViolation(Exception):
     """A rule said no. Nothing happened, and nothing in it tells of a hidden card."""
 
-    def __init__(self, code: str, ruling: str, message: str) -> None:
+    def __init__(self, code: str, ruling: str, message: str, reasons: Sequence[Reason] = ()) -> None:
+        """Tell what is wrong; ``reasons`` tells all of it where several rules say no."""
         super().__init__(message)
         self.code: Final = code
         """The rule, in capitals; stable."""
@@ -99,9 +121,11 @@ class RuleViolation(Exception):
         """The ruling's id, as in docs/rules.md."""
         self.message: Final = message
         """A sentence for a person."""
+        self.reasons: Final = tuple(reasons) or (Reason(code, ruling, message),)
+        """Every rule that says no."""
 
-    def __reduce__(self) -> tuple[type[RuleViolation], tuple[str, str, str]]:
-        return type(self), (self.code, self.ruling, self.message)
+    def __reduce__(self) -> tuple[type[RuleViolation], tuple[str, str, str, tuple[Reason, ...]]]:
+        return type(self), (self.code, self.ruling, self.message, self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +134,8 @@ class Viewer:
 
     seat: int = 0
     """1-based; 0 for one without a seat."""
+    player: UUID | None = None
+    """Who it is, for what is open to those who have no seat yet; None for a stranger without a name."""
     everything: bool = False
 
 
@@ -127,7 +153,11 @@ class AnyTable(Protocol):
     @property
     def over(self) -> bool: ...
     def seat_of(self, player: UUID) -> int: ...
+    def attends(self, player: UUID) -> bool: ...
 
+
+OpenCommand = Command | type[Command]
+"""A command that would be accepted; where there are too many of a kind to list, or not all of it is known, its type."""
 
 T = TypeVar("T", bound=AnyTable)
 V = TypeVar("V")
@@ -143,6 +173,8 @@ class Decider(Generic[T, V]):
     """The length of the chain of seeds that the server draws for a game."""
     facts: tuple[type[Fact], ...]
     """Every fact that the game can record."""
+    commands: tuple[type[Command], ...]
+    """Every command that the game knows."""
     empty: Callable[[Seeds | None], T]
     """The table before the first fact. Without seeds the hidden cards stay unknown."""
     decide: Callable[[Command, T, datetime], tuple[Fact, ...]]
@@ -151,8 +183,13 @@ class Decider(Generic[T, V]):
     view: Callable[[T, Viewer], V]
     command_of: Callable[[Sequence[Fact], T], Command]
     """The command that these facts, all of one command, answer at a table: an auditor decides it again."""
-    legal_commands: Callable[[T, int], tuple[Command, ...]]
-    """The commands open to a seat, where they are few enough to list."""
+    legal_commands: Callable[[T, Viewer], tuple[OpenCommand, ...]]
+    """What is open to a viewer."""
+    came_to: Callable[[T, int, int], tuple[Card, ...]] = lambda _table, _seat, _version: ()
+    """The hidden cards that came to a seat with an event: the table, the seat, the event's number."""
+    rematch: Callable[[T, UUID, UUID, bool], Command] | None = None
+    """The command by which a player plays a finished game again: its table, its id, the player, and whether to seat in
+    the earlier order moved on by one (G4). None where a kind has no rematch."""
 
 
 AnyDecider = Decider[Any, Any]

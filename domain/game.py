@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from domain.decider import AnyDecider, Command, Viewer
+from domain.decider import AnyDecider, Command, OpenCommand, Viewer
 from domain.events import GENESIS, Cause, Event, chain
 
 __all__ = ["Answered", "Game"]
@@ -77,6 +77,6 @@ class Game:
         """Return what a viewer may see at this version."""
         return self.decider.view(self.table, viewer)
 
-    def legal_commands(self, seat: int) -> Sequence[Command]:
-        """Return the commands open to a seat."""
-        return self.decider.legal_commands(self.table, seat)
+    def legal_commands(self, viewer: Viewer) -> Sequence[OpenCommand]:
+        """Return what is open to a viewer."""
+        return self.decider.legal_commands(self.table, viewer)

@@ -7,10 +7,11 @@ from typing import Final
 from domain.decider import AnyDecider, Deciders
 from domain.events import FactTypes
 from domain.ticitaire.rules import TICITAIRE
+from domain.tickle.rules import TICKLE
 
 __all__ = ["DECIDERS", "FACT_TYPES", "RULESETS"]
 
-_GAMES: Final[tuple[AnyDecider, ...]] = (TICITAIRE,)
+_GAMES: Final[tuple[AnyDecider, ...]] = (TICITAIRE, TICKLE)
 
 DECIDERS: Final[Deciders] = {(decider.kind, decider.ruleset): decider for decider in _GAMES}
 """By kind and ruleset; a ruleset, once played, stays for ever."""

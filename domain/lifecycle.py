@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,9 +14,11 @@ from domain.dealing import ALGORITHM, Seeds, deal_order
 from domain.decider import Command, Digest, Fact, Instant, RuleViolation
 
 __all__ = [
+    "CLOSING",
     "DeadlineExtended",
     "Dealt",
     "ExtendDeadline",
+    "GameCancelled",
     "GameFinished",
     "GameOpened",
     "Place",
@@ -125,6 +127,12 @@ class GameFinished(Fact):
     places: tuple[Place, ...]
 
 
+class GameCancelled(Fact):
+    """The host called the game off before its deal (G3), which closes the record: nothing was dealt."""
+
+    topic: ClassVar[str] = "game.GameCancelled"
+
+
 class SeedsRevealed(Fact):
     """The seeds that were used, which closes the record: from here on anyone can deal the game again."""
 
@@ -132,6 +140,10 @@ class SeedsRevealed(Fact):
 
     seeds: tuple[Digest, ...]
     """s_1, s_2, ... in hex, as many as there were deals."""
+
+
+CLOSING: Final = (GameCancelled, SeedsRevealed)
+"""The facts that nothing can follow."""
 
 
 class Resign(Command):
@@ -165,6 +177,7 @@ class Table:
     """Who sits where, seat 1 first."""
     deals: int = 0
     finished: GameFinished | None = None
+    cancelled: bool = False
     revealed: SeedsRevealed | None = None
     deadline: datetime | None = None
     """When the time runs out that is running now."""
@@ -173,12 +186,21 @@ class Table:
 
     @property
     def over(self) -> bool:
-        """Whether the game is finished."""
-        return self.finished is not None
+        """Whether the game is finished, or was cancelled."""
+        return self.finished is not None or self.cancelled
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can follow any more."""
+        return self.revealed is not None or self.cancelled
 
     def seat_of(self, player: UUID) -> int:
         """Return the player's seat, or 0."""
         return self.players.index(player) + 1 if player in self.players else 0
+
+    def attends(self, player: UUID) -> bool:
+        """Whether the player is at the table, with a seat or before there are seats."""
+        return player in self.players
 
 
 T = TypeVar("T", bound=Table)
@@ -209,6 +231,8 @@ def evolve(table: T, fact: Fact) -> T:
             changes["deals"] = fact.number
         case GameFinished():
             changes |= {"finished": fact, "deadline": None}
+        case GameCancelled():
+            changes |= {"cancelled": True, "deadline": None}
         case SeedsRevealed():
             changes |= {"revealed": fact, "seeds": table.seeds or _seeds_of(table, fact)}
         case _:
@@ -242,6 +266,8 @@ def order_of(table: Table, dealt: Dealt) -> tuple[Card, ...] | None:
 
 def still_open(table: Table, ruling: str) -> None:
     """Refuse any command to a game that is over, by the ruling that ends the kind."""
+    if table.cancelled:
+        raise RuleViolation("GAME_CANCELLED", "G3", "This game was cancelled by its host: open another, or join one.")
     if table.over:
         raise RuleViolation("GAME_OVER", ruling, "This game is over: it can be read, and another can be opened.")
 

@@ -12,7 +12,7 @@ from api.cards import Card, CardSlot, faces, slots
 from api.context import Info
 from api.facts import Place, places
 from api.games import REPLAY_EFFORT, Game, LegalAction
-from domain.decider import Command
+from domain.decider import Command, OpenCommand
 from domain.game import Game as Record
 from domain.lifecycle import Resign
 from domain.ticitaire import facts as f
@@ -207,7 +207,7 @@ _STEPS: Final[dict[type[Command], str]] = {
 }
 
 
-def actions(record: Record, commands: Sequence[Command]) -> list[LegalAction]:
+def actions(record: Record, commands: Sequence[OpenCommand]) -> list[LegalAction]:
     """Show the commands that are open."""
     shown: list[LegalAction] = []
     layout, card = record.table.layout, record.table.card
@@ -216,7 +216,7 @@ def actions(record: Record, commands: Sequence[Command]) -> list[LegalAction]:
             taken = faces(map(card, layout.taken(command.source, command.target)))
             move = TicitaireMove(mutation="moveTicitaireCards", from_=command.source, to=command.target, cards=taken)
             shown.append(move)
-        else:
+        elif isinstance(command, Command):
             shown.append(TicitaireStep(mutation=_STEPS[type(command)]))
     return shown
 

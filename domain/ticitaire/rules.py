@@ -11,7 +11,7 @@ from pydantic import Field
 
 from domain import lifecycle
 from domain.dealing import NO_ENTROPY, Seeds, deal_order
-from domain.decider import Command, Decider, Fact, RuleViolation, fold
+from domain.decider import Command, Decider, Fact, RuleViolation, Viewer, fold
 from domain.lifecycle import (
     DeadlineExtended,
     ExtendDeadline,
@@ -34,7 +34,8 @@ from domain.ticitaire.moves import legal_routes, must_be_legal
 from domain.ticitaire.table import DEALT, Layout, TicitaireTable
 from domain.ticitaire.views import TicitaireView, view
 
-__all__ = ["TICITAIRE", "MoveCards", "OpenTicitaire", "RecycleWaste", "TakeBack", "TurnStock", "decide", "evolve"]
+__all__ = ["TICITAIRE", "MoveCards", "OpenTicitaire", "RecycleWaste", "TakeBack", "TurnStock"]
+__all__ += ["decide", "evolve", "legal_commands"]
 
 KIND: Final = "ticitaire"
 RULESET: Final = 1
@@ -288,12 +289,12 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
             raise ValueError(f"no command of {KIND} starts with {fact.topic}")
 
 
-def legal_commands(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
-    """Return exactly the commands that ``decide`` accepts from a seat of the table, while there is time.
+def legal_commands(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+    """Return exactly the commands that ``decide`` accepts from a viewer, while there is time.
 
     Taking back is listed for one move.
     """
-    if seat != 1 or table.over or table.dealt is None:
+    if viewer.seat != 1 or table.over or table.dealt is None:
         return ()
     commands: list[Command] = [
         MoveCards(seat=1, source=source, target=target)
@@ -313,6 +314,7 @@ TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     ruleset=RULESET,
     deals=1,
     facts=f.FACTS,
+    commands=(OpenTicitaire, MoveCards, TurnStock, RecycleWaste, TakeBack, Resign, RunOutOfTime, ExtendDeadline),
     empty=empty,
     decide=decide,
     evolve=evolve,

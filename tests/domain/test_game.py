@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from domain.decider import EVERYTHING, PUBLIC
+from domain.decider import EVERYTHING, PUBLIC, Viewer
 from domain.events import GENESIS, Cause, player_actor
 from domain.game import Answered, Game
 from domain.ticitaire.rules import TICITAIRE, OpenTicitaire, RecycleWaste, TurnStock
@@ -89,6 +89,6 @@ def test_a_game_shows_what_its_rules_show() -> None:
 
 def test_a_game_offers_what_its_rules_offer() -> None:
     game = opened()
-    assert TurnStock(seat=1) in game.legal_commands(1)
-    assert RecycleWaste(seat=1) not in game.legal_commands(1)
-    assert game.legal_commands(2) == ()
+    assert TurnStock(seat=1) in game.legal_commands(Viewer(seat=1))
+    assert RecycleWaste(seat=1) not in game.legal_commands(Viewer(seat=1))
+    assert game.legal_commands(Viewer(seat=2)) == ()

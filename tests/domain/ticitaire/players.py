@@ -13,11 +13,19 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from domain.dealing import Seeds
-from domain.decider import Command, Fact, fold
+from domain.decider import Command, Fact, Viewer, fold
 from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
 from domain.ticitaire.facts import PILES, Options, Spot
-from domain.ticitaire.rules import TICITAIRE, MoveCards, OpenTicitaire, RecycleWaste, TakeBack, TurnStock
+from domain.ticitaire.rules import (
+    TICITAIRE,
+    MoveCards,
+    OpenTicitaire,
+    RecycleWaste,
+    TakeBack,
+    TurnStock,
+    legal_commands,
+)
 from domain.ticitaire.table import TicitaireTable
 from tests.given import NOON, PLAYER
 
@@ -160,7 +168,7 @@ def _choice(table: TicitaireTable, chance: random.Random) -> Command:
 
 def _ranked(table: TicitaireTable, chance: random.Random) -> list[Command]:
     """All that is open, the best first; giving up only where there is nothing else."""
-    open_commands = TICITAIRE.legal_commands(table, 1)
+    open_commands = legal_commands(table, Viewer(seat=1))
     commands = [command for command in open_commands if not isinstance(command, Resign)] or list(open_commands)
     chance.shuffle(commands)
     return sorted(commands, key=lambda command: _rank(command, table))

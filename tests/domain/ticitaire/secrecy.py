@@ -46,7 +46,7 @@ class Channels:
                 facts.append((command, [_told(fact, table) for fact in decided]))
         return {
             "view": repr(self.decider.view(table, viewer)),
-            "legal commands": repr(self.decider.legal_commands(table, viewer.seat)),
+            "legal commands": repr(self.decider.legal_commands(table, viewer)),
             "verdict": repr(self.verdict(table)),
             "refusals": repr(refusals),
             "facts": repr(facts),

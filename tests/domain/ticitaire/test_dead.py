@@ -13,7 +13,7 @@ from hypothesis import event
 from hypothesis import strategies as st
 
 from domain.cards import DECK, Card, is_duo, is_tic, is_tripo
-from domain.decider import Command, fold
+from domain.decider import Command, Viewer, fold
 from domain.ticitaire.dead import Verdict, verdict
 from domain.ticitaire.facts import CardTurnedUp, Options, Spot
 from domain.ticitaire.rules import TICITAIRE, MoveCards, RecycleWaste, TurnStock
@@ -37,7 +37,7 @@ def witness(table: TicitaireTable, limit: int = 3_000) -> list[Command] | None:
     waiting: deque[tuple[TicitaireTable, list[Command]]] = deque([(table, [])])
     while waiting:
         here, path = waiting.popleft()
-        for command in TICITAIRE.legal_commands(here, 1):
+        for command in TICITAIRE.legal_commands(here, Viewer(seat=1)):
             if not isinstance(command, (MoveCards, TurnStock, RecycleWaste)):
                 continue
             facts = TICITAIRE.decide(command, here, NOON)

@@ -119,7 +119,7 @@ def test_a_refusal_changes_nothing_and_records_nothing(played: Played) -> None:
 def test_the_legal_commands_are_exactly_those_that_are_accepted(played: Played) -> None:
     for table in now_and_then(of(played), 11):
         accepted = {command for command in ALL_COMMANDS if verdict_of(command, table, played) is None}
-        legal = TICITAIRE.legal_commands(table, 1)
+        legal = TICITAIRE.legal_commands(table, Viewer(seat=1))
         assert set(legal) == accepted
         assert len(legal) == len(accepted)
 

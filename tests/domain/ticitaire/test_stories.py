@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from domain.dealing import deal_order
-from domain.decider import Command, Fact
+from domain.decider import Command, Fact, Viewer
 from domain.lifecycle import (
     DeadlineExtended,
     ExtendDeadline,
@@ -157,16 +157,16 @@ def test_a_time_limit_is_a_minute_to_thirty_days(seconds: int) -> None:
 
 def test_a_game_that_is_over_has_no_legal_command() -> None:  # S9
     table = given(*opening(TAKE_BACK)).when(Resign(seat=1)).after
-    assert TICITAIRE.legal_commands(table, 1) == ()
+    assert TICITAIRE.legal_commands(table, Viewer(seat=1)) == ()
 
 
 @pytest.mark.parametrize("seat", [0, 2])
 def test_whoever_has_no_seat_has_no_legal_command(seat: int) -> None:
-    assert TICITAIRE.legal_commands(given(*opening()).table, seat) == ()
+    assert TICITAIRE.legal_commands(given(*opening()).table, Viewer(seat=seat)) == ()
 
 
 def test_a_game_that_is_not_dealt_has_no_legal_command() -> None:  # G3
-    assert TICITAIRE.legal_commands(TICITAIRE.empty(SEEDS), 1) == ()
+    assert TICITAIRE.legal_commands(TICITAIRE.empty(SEEDS), Viewer(seat=1)) == ()
 
 
 # Programming errors are no violations

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from domain.cards import Card
-from domain.decider import Command, fold
+from domain.decider import Command, Viewer, fold
 from domain.ticitaire.facts import COLUMNS, TableauDealt, TicitaireFinished
 from domain.ticitaire.rules import TICITAIRE, MoveCards, RecycleWaste, TurnStock, empty
 from domain.ticitaire.table import TicitaireTable
@@ -71,7 +71,7 @@ def after(table: TicitaireTable, asked: Command) -> TicitaireTable:
 
 @pytest.mark.parametrize("case", [case for case in MOVES if not case["won"]], ids=told)
 def test_the_legal_moves_are_exactly_those(case: dict[str, Any]) -> None:
-    open_commands = TICITAIRE.legal_commands(laid_out(case["state"]), 1)
+    open_commands = TICITAIRE.legal_commands(laid_out(case["state"]), Viewer(seat=1))
     moves = {asked for asked in open_commands if isinstance(asked, (MoveCards, TurnStock, RecycleWaste))}
     assert moves == {command(words) for words in case["moves"]}
 

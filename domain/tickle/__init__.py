@@ -1,0 +1,1 @@
+"""Tickle: two to six players lay cards into one grid."""
