@@ -73,7 +73,7 @@ class Grid:
         cards, playable = {**self.cards, **new}, dict(self.playable)
         for cell in new:
             playable.pop(cell, None)
-        for cell in {near for cell in new for near in beside(cell)} - cards.keys():
+        for cell in {near for laid_in in new for near in beside(laid_in)} - cards.keys():
             touching, tics = neighbourhood(cards, cell)
             playable[cell] = touching & tics
         return Grid(cards, playable)
