@@ -105,15 +105,25 @@ class Games:
 
     # Commands
 
-    def open(self, kind: str, command: Command, *, player: UUID, key: str | None) -> Outcome:
+    def open(
+        self, kind: str, command: Command, *, player: UUID, key: str | None, game_id: UUID | None = None
+    ) -> Outcome:
         """Open a game under the newest ruleset of its kind. The same player and key find the same game again.
 
+        Args:
+            kind: which rules are played.
+            command: opens it.
+            player: who opens it.
+            key: the same key again returns the first outcome.
+            game_id: the game's id, where it must be a certain one; else a new one.
+
         Raises:
-            KeyReused: the key opened a game with other content.
+            KeyReused: the key opened a game with other content, or the game of that id was opened by another request.
             RuleViolation: the rules refuse it.
             Undecided, OperationalError: the database is away.
         """
-        game_id = uuid4() if key is None else _game_id(player, key)
+        if game_id is None:
+            game_id = uuid4() if key is None else _game_id(player, key)
         decider = self._deciders[kind, RULESETS[kind]]
         with self._alone(game_id) as entry:
             for _ in range(MAX_ATTEMPTS):

@@ -198,9 +198,14 @@ class Table:
         """Return the player's seat, or 0."""
         return self.players.index(player) + 1 if player in self.players else 0
 
+    @property
+    def company(self) -> tuple[UUID, ...]:
+        """Who is at the table, with a seat or before there are seats."""
+        return self.players
+
     def attends(self, player: UUID) -> bool:
         """Whether the player is at the table, with a seat or before there are seats."""
-        return player in self.players
+        return player in self.company
 
 
 T = TypeVar("T", bound=Table)

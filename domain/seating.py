@@ -88,6 +88,11 @@ class TableOpened(GameOpened):
     rematch: Rematch | None = None
     """Null where it is no rematch."""
 
+    @property
+    def takes(self) -> int:
+        """How many players it takes at most."""
+        return min(self.options.seats, len(self.rematch.players)) if self.rematch else self.options.seats
+
 
 class PlayerJoined(Fact):
     """A player came to the table; the host is the first to."""
@@ -160,9 +165,10 @@ class SharedTable(Table):
             return self.opened
         raise LookupError("the table is not opened yet")
 
-    def attends(self, player: UUID) -> bool:
-        """Whether the player is at the table, with a seat or before there are seats."""
-        return player in self.joined
+    @property
+    def company(self) -> tuple[UUID, ...]:
+        """Who is at the table, with a seat or before there are seats, in the order of joining."""
+        return self.joined
 
 
 S = TypeVar("S", bound=SharedTable)
@@ -239,7 +245,7 @@ def decide(
             joined = PlayerJoined(player=player)
             with_it = after(table, joined)
             opened = table.table_opened
-            full = len(with_it.joined) == _most(opened)
+            full = len(with_it.joined) == opened.takes
             if not (full and opened.options.start_when_full):
                 return (joined,)
             return joined, *_start(with_it, deal, after)
@@ -263,12 +269,6 @@ def decide(
             raise TypeError(f"{type(command).__name__} is no command of a table before its deal")
 
 
-def _most(opened: TableOpened) -> int:
-    """How many players the table takes."""
-    seats = opened.options.seats
-    return min(seats, len(opened.rematch.players)) if opened.rematch else seats
-
-
 def _must_be_host(table: SharedTable, player: UUID) -> None:
     if player != table.table_opened.host:
         raise RuleViolation("NOT_THE_HOST", "G3", "Only the host, who opened the table, starts or cancels the game.")
@@ -286,7 +286,7 @@ def _must_be_admitted(command: Join, table: SharedTable) -> None:
             raise LookupError("an invitation is checked with the seeds")
         if not hmac.compare_digest((command.code or "").strip().lower().encode(), invitation(table.seeds).encode()):
             raise RuleViolation("NOT_INVITED", "G3", "This table is private: give the invitation that its host has.")
-    if len(table.joined) >= _most(opened):
+    if len(table.joined) >= opened.takes:
         raise RuleViolation("TABLE_FULL", "G3", "Every seat of this table is taken: join another, or open one.")
 
 
@@ -363,4 +363,4 @@ def open_commands(table: SharedTable, viewer: Viewer) -> tuple[OpenCommand, ...]
     if player in table.joined:
         return (Leave(player=player),)
     invited = player in opened.rematch.players if opened.rematch else not opened.options.private
-    return (Join(player=player),) if invited and len(table.joined) < _most(opened) else ()
+    return (Join(player=player),) if invited and len(table.joined) < opened.takes else ()

@@ -32,6 +32,7 @@ class Deadlines:
     """The projection."""
 
     name: str = "deadlines"
+    version: int = 1
     tables: tuple[str, ...] = ("deadlines",)
 
     def create_tables(self, cursor: Cursor[DictRow]) -> None:

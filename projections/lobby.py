@@ -13,7 +13,9 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 from psycopg.sql import SQL, Composable
 
-from domain.lifecycle import Dealt, GameFinished, GameOpened, PlayerSeated
+from domain.events import Event
+from domain.lifecycle import Dealt, GameCancelled, GameFinished, GameOpened, PlayerSeated
+from domain.seating import PlayerJoined, PlayerLeft, TableOpened
 from domain.storage import Datastore, Logged
 
 __all__ = ["GameRow", "Lobby", "LobbyQueries", "Status"]
@@ -27,6 +29,8 @@ TABLES: Final = (
         ruleset integer NOT NULL,
         status text NOT NULL,
         host uuid NOT NULL,
+        takes integer NOT NULL,
+        private boolean NOT NULL,
         opened_at timestamptz NOT NULL,
         changed_at timestamptz NOT NULL,
         version bigint NOT NULL,
@@ -36,15 +40,17 @@ TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS lobby_games_by_kind ON lobby_games (kind, position)",
     "CREATE INDEX IF NOT EXISTS lobby_games_by_status ON lobby_games (status, position)",
     """
-    CREATE TABLE IF NOT EXISTS lobby_seats (
+    CREATE TABLE IF NOT EXISTS lobby_players (
         game uuid NOT NULL,
-        seat integer NOT NULL,
         player uuid NOT NULL,
+        joined bigint NOT NULL,
+        seat integer,
         position bigint NOT NULL,
-        PRIMARY KEY (game, seat)
+        PRIMARY KEY (game, player)
     )
     """,
-    "CREATE INDEX IF NOT EXISTS lobby_seats_by_player ON lobby_seats (player, position)",
+    "DROP TABLE IF EXISTS lobby_seats",  # of version 1
+    "CREATE INDEX IF NOT EXISTS lobby_players_by_player ON lobby_players (player, position)",
 )
 
 
@@ -54,13 +60,15 @@ class Status(StrEnum):
     OPEN = "open"
     PLAYING = "playing"
     FINISHED = "finished"
+    CANCELLED = "cancelled"
 
 
 class Lobby:
     """The projection. Positions are those of the event that opened the game, so newer games have greater ones."""
 
     name: str = "lobby"
-    tables: tuple[str, ...] = ("lobby_games", "lobby_seats")
+    version: int = 2
+    tables: tuple[str, ...] = ("lobby_games", "lobby_players")
 
     def create_tables(self, cursor: Cursor[DictRow]) -> None:
         """Make the tables if they are missing."""
@@ -76,8 +84,9 @@ class Lobby:
             match fact:
                 case GameOpened():
                     at = event.cause.at
+                    takes, private = (fact.takes, fact.options.private) if isinstance(fact, TableOpened) else (1, False)
                     cursor.execute(
-                        "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, NULL)",
+                        "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, NULL)",
                         (
                             event.game,
                             logged.position,
@@ -85,15 +94,20 @@ class Lobby:
                             fact.ruleset,
                             Status.OPEN,
                             fact.host,
+                            takes,
+                            private,
                             at,
                             at,
                             event.seq,
                         ),
                     )
+                case PlayerJoined():
+                    self._take_in_player(cursor, event, fact.player, None)
                 case PlayerSeated():
+                    self._take_in_player(cursor, event, fact.player, fact.seat)
+                case PlayerLeft():
                     cursor.execute(
-                        "INSERT INTO lobby_seats SELECT %s, %s, %s, position FROM lobby_games WHERE game = %s",
-                        (event.game, fact.seat, fact.player, event.game),
+                        "DELETE FROM lobby_players WHERE game = %s AND player = %s", (event.game, fact.player)
                     )
                 case Dealt():
                     cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.PLAYING, event.game))
@@ -102,12 +116,22 @@ class Lobby:
                         "UPDATE lobby_games SET status = %s, ending = %s WHERE game = %s",
                         (Status.FINISHED, fact.ending, event.game),
                     )
+                case GameCancelled():
+                    cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.CANCELLED, event.game))
                 case _:
                     pass
         cursor.execute(
             "UPDATE lobby_games AS g SET version = c.version, changed_at = c.at"
             " FROM unnest(%s::uuid[], %s::bigint[], %s::timestamptz[]) AS c (game, version, at) WHERE g.game = c.game",
             (list(changed), [seq for seq, _ in changed.values()], [at for _, at in changed.values()]),
+        )
+
+    @staticmethod
+    def _take_in_player(cursor: Cursor[DictRow], event: Event, player: UUID, seat: int | None) -> None:
+        cursor.execute(
+            "INSERT INTO lobby_players SELECT %s, %s, %s, %s, position FROM lobby_games WHERE game = %s"
+            " ON CONFLICT (game, player) DO UPDATE SET seat = EXCLUDED.seat",
+            (event.game, player, event.seq, seat, event.game),
         )
 
 
@@ -122,12 +146,18 @@ class GameRow:
     ruleset: int
     status: Status
     host: UUID
+    takes: int
+    """How many players it takes at most."""
+    private: bool
+    """Whether it is joined with an invitation only."""
     opened_at: datetime
     changed_at: datetime
     version: int
     ending: str | None
     players: tuple[UUID, ...]
-    """Seat 1 first."""
+    """Who is at the table, in the order of joining."""
+    seated: tuple[UUID, ...]
+    """Seat 1 first; empty before the deal."""
 
 
 class LobbyQueries:
@@ -142,6 +172,7 @@ class LobbyQueries:
         kind: str | None = None,
         status: Status | None = None,
         player: UUID | None = None,
+        private: bool | None = None,
         before: int | None = None,
         first: int = 20,
     ) -> list[GameRow]:
@@ -152,16 +183,24 @@ class LobbyQueries:
         """
         conditions: list[Composable] = [SQL("TRUE")]
         parameters: list[Any] = []
-        for condition, value in (("kind = %s", kind), ("status = %s", status), ("position < %s", before)):
+        wanted = {"kind = %s": kind, "status = %s": status, "private = %s": private, "position < %s": before}
+        for condition, value in wanted.items():
             if value is not None:
                 conditions.append(SQL(condition))
                 parameters.append(value)
         if player is not None:
-            conditions.append(SQL("EXISTS (SELECT FROM lobby_seats s WHERE s.game = g.game AND s.player = %s)"))
+            conditions.append(SQL("EXISTS (SELECT FROM lobby_players s WHERE s.game = g.game AND s.player = %s)"))
             parameters.append(player)
         query = SQL(
-            "SELECT g.*, ARRAY(SELECT s.player FROM lobby_seats s WHERE s.game = g.game ORDER BY s.seat) AS players"
+            "SELECT g.*,"
+            " ARRAY(SELECT player FROM lobby_players p WHERE p.game = g.game ORDER BY joined) AS players,"
+            " ARRAY(SELECT player FROM lobby_players p WHERE p.game = g.game AND seat > 0 ORDER BY seat) AS seated"
             " FROM lobby_games g WHERE {} ORDER BY position DESC LIMIT %s"
         ).format(SQL(" AND ").join(conditions))
         rows = self._datastore.read(query, (*parameters, first))
-        return [GameRow(**{**row, "status": Status(row["status"]), "players": tuple(row["players"])}) for row in rows]
+        return [_row(row) for row in rows]
+
+
+def _row(row: DictRow) -> GameRow:
+    told = {"status": Status(row["status"]), "players": tuple(row["players"]), "seated": tuple(row["seated"])}
+    return GameRow(**{**row, **told})

@@ -23,12 +23,15 @@ RETRY_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.1
 """Between two steps, so that under load one step takes in many events."""
 
-POSITIONS: Final = """
-CREATE TABLE IF NOT EXISTS projection_positions (
-    name text PRIMARY KEY,
-    position bigint NOT NULL
+POSITIONS: Final = (
+    """
+    CREATE TABLE IF NOT EXISTS projection_positions (
+        name text PRIMARY KEY,
+        position bigint NOT NULL
+    )
+    """,
+    "ALTER TABLE projection_positions ADD COLUMN IF NOT EXISTS version integer NOT NULL DEFAULT 1",
 )
-"""
 
 _logger: Final = structlog.get_logger(__name__)
 
@@ -38,6 +41,8 @@ class Projection(Protocol):
 
     name: str
     """Stable: the position in the log is kept under it."""
+    version: int
+    """Of its tables: where those that are there are older, they are made and filled anew from the log."""
     tables: tuple[str, ...]
     """Its tables, for clearing."""
 
@@ -57,11 +62,26 @@ class Follower:
         self._batch: Final = batch
 
     def create_tables(self) -> None:
-        """Make the projection's tables if they are missing. Raises OperationalError where the database is away."""
+        """Make the projection's tables if they are missing, or older than this program's.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        name, version = self._projection.name, self._projection.version
         with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
-            cursor.execute(POSITIONS)
-            insert = "INSERT INTO projection_positions VALUES (%s, 0) ON CONFLICT DO NOTHING"
-            cursor.execute(insert, (self._projection.name,))
+            for statement in POSITIONS:
+                cursor.execute(statement)
+            insert = (
+                "INSERT INTO projection_positions (name, position, version) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
+            )
+            cursor.execute(insert, (name, version))
+            query = "SELECT version FROM projection_positions WHERE name = %s FOR UPDATE"
+            row = cursor.execute(query, (name,)).fetchone()
+            if row is not None and row["version"] < version:
+                for table in self._projection.tables:
+                    cursor.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(table)))
+                update = "UPDATE projection_positions SET position = 0, version = %s WHERE name = %s"
+                cursor.execute(update, (version, name))
             self._projection.create_tables(cursor)
 
     def step(self) -> int:

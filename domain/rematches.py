@@ -1,0 +1,87 @@
+"""Rematches: whoever asks first opens the table, whoever asks after that joins it (G4)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+from uuid import UUID
+
+from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, WrongKind
+from domain.decider import RuleViolation
+from domain.game import Game
+from domain.seating import Join
+
+__all__ = ["Rematches"]
+
+MOST: Final = 20
+"""Tables that are opened and cancelled again, for one finished game."""
+
+
+class Rematches:
+    """The rematches of finished games. Their ids follow from the finished game's, so nobody opens a second one."""
+
+    def __init__(self, games: Games) -> None:
+        self._games: Final = games
+
+    def latest(self, game_id: UUID) -> Game | None:
+        """Return the rematch of a game, if one was opened and not cancelled.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        for turn in range(MOST):
+            try:
+                game = self._games.game(_rematch_id(game_id, turn))
+            except GameNotFound:
+                return None
+            if not game.table.cancelled:
+                return game
+        return None
+
+    def play_again(self, game_id: UUID, *, player: UUID, moved_on: bool, key: str | None) -> Outcome:
+        """Open the rematch of a finished game, or join it where another player has opened it.
+
+        Args:
+            game_id: the finished game.
+            player: who asks.
+            moved_on: seat in the earlier order, moved on by one; it counts for the one who opens.
+            key: the same key again returns the first outcome.
+
+        Raises:
+            GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused: nothing was recorded.
+            RuleViolation: the rules refuse it, and nothing was recorded.
+            Undecided, OperationalError: the database is away.
+        """
+        finished = self._games.game(game_id)
+        opening = finished.decider.rematch
+        if opening is None:
+            raise WrongKind(finished.decider.kind)
+        if not finished.table.seat_of(player):
+            raise NotSeated
+        if finished.table.finished is None:
+            raise RuleViolation("NOT_FINISHED", "G4", "A game is played again when it is over: play it to its end.")
+        command = opening(finished.table, game_id, player, moved_on)
+        again = self._not_cancelled(game_id)
+        try:
+            return self._games.open(finished.decider.kind, command, player=player, key=key, game_id=again)
+        except KeyReused:  # it is there already
+            return self._games.handle(
+                again, lambda _: Join(player=player), player=player, expected_version=None, key=key, seated=False
+            )
+
+    def _not_cancelled(self, game_id: UUID) -> UUID:
+        """Return the id of the rematch that was not cancelled, or of the next one."""
+        for turn in range(MOST):
+            again = _rematch_id(game_id, turn)
+            try:
+                if not self._games.game(again).table.cancelled:
+                    return again
+            except GameNotFound:
+                return again
+        message = f"{MOST} rematches of this game were opened and cancelled: open a new table instead."
+        raise RuleViolation("NO_MORE_REMATCHES", "G4", message)
+
+
+def _rematch_id(game_id: UUID, turn: int) -> UUID:
+    digest = hashlib.sha256(f"tic/rematch/v1\n{game_id}\n{turn}".encode()).digest()
+    return UUID(bytes=digest[:16], version=5)
