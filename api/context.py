@@ -16,6 +16,8 @@ from api.accounts import Accounts, Caller, Player, Scope
 from api.faults import Forbidden, Unauthenticated
 from api.live import Live
 from domain.application import Games
+from domain.game import Game
+from domain.rematches import Rematches
 from projections.lobby import LobbyQueries
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class World:
         threads: int,
     ) -> None:
         self.games: Final = games
+        self.rematches: Final = Rematches(games)
         self.accounts: Final = accounts
         self.lobby: Final = lobby
         self.live: Final = live
@@ -80,8 +83,21 @@ class Context:
     players: DataLoader[UUID, Player | None] = field(init=False)
     """The names of players, asked for together."""
 
+    _records: dict[UUID, Game] = field(default_factory=dict)
+
     def __post_init__(self) -> None:
         self.players = DataLoader(self._players)
+
+    async def record(self, game_id: UUID, *, at_least: int) -> Game:
+        """Return a game at some version from ``at_least`` on: read once for a whole page of its events.
+
+        Raises:
+            GameNotFound: there is no such game.
+        """
+        found = self._records.get(game_id)
+        if found is None or found.version < at_least:
+            found = self._records[game_id] = await self.world.blocking(lambda: self.world.games.game(game_id))
+        return found
 
     async def _players(self, ids: Collection[UUID]) -> list[Player | None]:
         found = await self.world.blocking(lambda: self.world.accounts.players(ids))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import strawberry
 
-from domain.application import GameNotFound, KeyReused, NotSeated, VersionConflict
+from api.grid import GridCell, cells
+from domain import decider
+from domain.application import GameNotFound, KeyReused, NotSeated, VersionConflict, WrongKind
 from domain.decider import RuleViolation
 
 __all__ = [
@@ -15,12 +18,14 @@ __all__ = [
     "InvalidInput",
     "InvalidInputError",
     "NotSeatedError",
+    "Reason",
     "Refusable",
     "Refusal",
     "RuleViolationError",
     "UserError",
     "VersionConflictError",
     "invalid_input",
+    "reasons",
     "refusal",
 ]
 
@@ -34,11 +39,32 @@ class UserError:
     path: list[str] = strawberry.field(description="Which part of the input it is about, from the outside in.")
 
 
+@strawberry.type(description="One rule that says no.")
+class Reason:
+    """One rule that says no."""
+
+    code: str = strawberry.field(description="The rule, in capitals; stable, for programs.")
+    ruling: str = strawberry.field(description="The ruling's id, as in docs/rules.md: K5, for example.")
+    message: str = strawberry.field(description="What is wrong, for people.")
+    cells: list[GridCell] = strawberry.field(description="Where, in a game with a grid; else empty.")
+
+
+def reasons(shown: Iterable[decider.Reason]) -> list[Reason]:
+    """Show the rules that say no."""
+    return [
+        Reason(code=reason.code, ruling=reason.ruling, message=reason.message, cells=cells(reason.cells))
+        for reason in shown
+    ]
+
+
 @strawberry.type(name="RuleViolation", description="A rule of the game says no.")
 class RuleViolationError(UserError):
     """A rule said no."""
 
     ruling: str = strawberry.field(description="The ruling's id, as in docs/rules.md: S2, for example.")
+    reasons: list[Reason] = strawberry.field(
+        description="Every rule that says no, each with the place: a laydown may break several at once."
+    )
 
 
 @strawberry.type(name="VersionConflict", description="The game is not at the version that you expected; look again.")
@@ -61,7 +87,7 @@ class GameNotFoundError(UserError):
     """No such game."""
 
 
-@strawberry.type(name="NotSeated", description="You have no seat in this game: you can watch it.")
+@strawberry.type(name="NotSeated", description="You are not at this table: you can watch the game.")
 class NotSeatedError(UserError):
     """Somebody else's game."""
 
@@ -94,7 +120,7 @@ def invalid_input(message: str, *path: str) -> InvalidInputError:
     return InvalidInputError(code="INVALID_INPUT", message=message, path=["input", *path])
 
 
-Refusable = (RuleViolation, VersionConflict, KeyReused, GameNotFound, NotSeated, InvalidInput)
+Refusable = (RuleViolation, VersionConflict, KeyReused, GameNotFound, NotSeated, WrongKind, InvalidInput)
 """What ``refusal`` tells as a value; everything else is a top-level error."""
 
 
@@ -106,7 +132,13 @@ def refusal(error: Exception) -> Refusal:
     """
     match error:
         case RuleViolation():
-            return RuleViolationError(code=error.code, message=error.message, path=["input"], ruling=error.ruling)
+            return RuleViolationError(
+                code=error.code,
+                message=error.message,
+                path=["input"],
+                ruling=error.ruling,
+                reasons=reasons(error.reasons),
+            )
         case VersionConflict():
             return VersionConflictError(
                 code="VERSION_CONFLICT",
@@ -130,8 +162,12 @@ def refusal(error: Exception) -> Refusal:
         case NotSeated():
             return NotSeatedError(
                 code="NOT_SEATED",
-                message="You have no seat in this game. You can watch it with gameEvents or gameChanged.",
+                message="You are not at this table. You can watch it with gameEvents or gameChanged.",
                 path=["input", "gameId"],
+            )
+        case WrongKind():
+            return invalid_input(
+                f"This is a game of {error.kind}, which does not know this request: see its legalActions.", "gameId"
             )
         case InvalidInput():
             return invalid_input(str(error), *error.path)

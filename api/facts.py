@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import strawberry
 
+from api.cards import Card, faces
+from api.context import Info
 from api.players import Player, player
-from domain import lifecycle
+from domain import lifecycle, seating, turns
 from domain.events import Event, acting_player
 
 __all__ = ["LIFECYCLE_FACTS", "Fact", "FactPresenters", "GameEvent", "Place", "PlayerResigned", "PlayerSeated"]
@@ -34,6 +36,36 @@ class PlayerSeated(Fact):
 
     seat: int = strawberry.field(description="The seat, from 1.")
     player: Player = strawberry.field(description="Who sits there.")
+
+
+@strawberry.type(description="A player came to the table; the host is the first to.")
+class PlayerJoined(Fact):
+    """A player came to the table."""
+
+    player: Player = strawberry.field(description="Who came.")
+
+
+@strawberry.type(description="A player went before the deal.")
+class PlayerLeft(Fact):
+    """A player left the table."""
+
+    player: Player = strawberry.field(description="Who went.")
+
+
+@strawberry.type(description="The host called the game off before its deal (ruling G3): nothing follows.")
+class GameCancelled(Fact):
+    """The game was cancelled."""
+
+
+@strawberry.type(description="A seat has the turn.")
+class TurnBegan(Fact):
+    """A turn began."""
+
+    seat: int = strawberry.field(description="The seat, from 1.")
+    round: int = strawberry.field(description="From 1; a round is one turn of each seat still in.")
+    deadline: datetime | None = strawberry.field(
+        description="When the turn runs out (ruling G2), where the table sets a time."
+    )
 
 
 @strawberry.type(description="A player gave up.")
@@ -78,8 +110,22 @@ def places(finished: lifecycle.GameFinished) -> list[Place]:
     return [Place(seat=place.seat, place=place.place) for place in finished.places]
 
 
-LIFECYCLE_TYPES = (PlayerSeated, PlayerResigned, DeadlineExtended, TimedOut, SeedsRevealed)
+LIFECYCLE_TYPES: Final = (
+    PlayerJoined,
+    PlayerLeft,
+    GameCancelled,
+    PlayerSeated,
+    TurnBegan,
+    PlayerResigned,
+    DeadlineExtended,
+    TimedOut,
+    SeedsRevealed,
+)
 LIFECYCLE_FACTS: FactPresenters = {
+    seating.PlayerJoined: lambda fact: PlayerJoined(type=fact.topic, player=player(fact.player)),
+    seating.PlayerLeft: lambda fact: PlayerLeft(type=fact.topic, player=player(fact.player)),
+    lifecycle.GameCancelled: lambda fact: GameCancelled(type=fact.topic),
+    turns.TurnBegan: lambda fact: TurnBegan(type=fact.topic, seat=fact.seat, round=fact.round, deadline=fact.deadline),
     lifecycle.PlayerSeated: lambda fact: PlayerSeated(type=fact.topic, seat=fact.seat, player=player(fact.player)),
     lifecycle.PlayerResigned: lambda fact: PlayerResigned(type=fact.topic, seat=fact.seat),
     lifecycle.DeadlineExtended: lambda fact: DeadlineExtended(type=fact.topic, deadline=fact.deadline),
@@ -131,6 +177,19 @@ class GameEvent:
         """Show the fact."""
         fact = self.event.fact
         return self.presenters[type(fact)](fact)
+
+    @strawberry.field(
+        description="The cards that came into your own hand with this event: nobody else is told them, and the stored "
+        "bytes have only their number. Empty for all others."
+    )
+    async def cards(self, info: Info) -> list[Card]:
+        """Return the caller's own new cards."""
+        caller = info.context.player
+        if caller is None:
+            return []
+        record = await info.context.record(self.event.game, at_least=self.event.seq)
+        seat = record.table.seat_of(caller)
+        return faces(record.decider.came_to(record.table, seat, self.event.seq)) if seat else []
 
     @strawberry.field(description="The exact stored bytes, which are UTF-8 JSON. Hash these; do not write them anew.")
     def bytes(self) -> str:

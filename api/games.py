@@ -35,6 +35,7 @@ from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
 from domain.lifecycle import Resign, Table
+from domain.seating import invitation_for
 from projections.lobby import Status
 
 __all__ = [
@@ -43,10 +44,12 @@ __all__ = [
     "GameKind",
     "Kind",
     "LegalAction",
+    "PlainAction",
     "answer",
     "game_uuid",
     "open_game",
     "play",
+    "read_key",
     "show",
 ]
 
@@ -58,7 +61,9 @@ GameKind: Any = strawberry.enum(
 
 
 strawberry.enum(
-    Status, name="GameStatus", description="How far a game has come: OPEN is not dealt yet, FINISHED is over."
+    Status,
+    name="GameStatus",
+    description="How far a game has come: OPEN is not dealt yet, FINISHED is over, CANCELLED was called off undealt.",
 )
 
 
@@ -87,6 +92,11 @@ class LegalAction:
     """An action that the rules allow."""
 
     mutation: str = strawberry.field(description="The mutation that does it.")
+
+
+@strawberry.type(description="An action whose input names the game, and what the description of its mutation says.")
+class PlainAction(LegalAction):
+    """An action without more to tell."""
 
 
 @strawberry.type(description="Events of a game, in their order.")
@@ -124,6 +134,8 @@ class Game(Node):
     def status(self) -> Status:
         """Return the status."""
         table = self._table
+        if table.cancelled:
+            return Status.CANCELLED
         if table.over:
             return Status.FINISHED
         return Status.PLAYING if table.deals else Status.OPEN
@@ -148,10 +160,36 @@ class Game(Node):
         """Return when the last event happened."""
         return self.record.at
 
-    @strawberry.field(description="Who sits at the table, seat 1 first.")
+    @strawberry.field(description="Who opened it: the host starts the game, or cancels it.")
+    def host(self) -> Player | None:
+        """Return the host."""
+        opened = self._table.opened
+        return player(opened.host) if opened else None
+
+    @strawberry.field(description="Who is at the table, in the order of joining; before the deal nobody has a seat.")
+    def players(self) -> list[Player]:
+        """Return the players."""
+        return [player(uuid) for uuid in self._table.company]
+
+    @strawberry.field(description="Who sits where, seat 1 first; empty before the deal (ruling G4).")
     def seats(self) -> list[Seat]:
         """Return the seats."""
         return [Seat(number=seat, player=player(uuid)) for seat, uuid in enumerate(self._table.players, 1)]
+
+    @strawberry.field(
+        description="The invitation of a private table, which others give to joinGame as `code`. Only its host is told "
+        "it, and only before the deal."
+    )
+    def invitation(self) -> str | None:
+        """Return the invitation, to the host."""
+        return invitation_for(self._table, self.viewer)
+
+    @strawberry.field(description="The game that was opened to play this one again: see rematchGame.")
+    async def rematch(self, info: Info) -> Game | None:
+        """Return the rematch."""
+        world = info.context.world
+        again = await world.blocking(lambda: world.rematches.latest(self.record.id))
+        return show(info, again) if again else None
 
     @strawberry.field(description="Your own seat; null if you have none, or came without a token.")
     def viewer_seat(self) -> int | None:
@@ -246,13 +284,18 @@ class Kind:
 REPLAY_EFFORT: Final = 2_000
 """What a field costs that folds a game from its start."""
 
-EFFORTS: Final = {"Game.position": REPLAY_EFFORT, "GameListing.game": 50}
+EFFORTS: Final = {"Game.position": REPLAY_EFFORT, "Game.rematch": 50, "GameEvent.cards": 2, "GameListing.game": 50}
 USUAL_LENGTHS: Final = {
     "CommandAccepted.events": 3,
     "Fairness.seeds": 1,
     "Game.legalActions": 12,
+    "Game.players": 3,
     "Game.seats": 3,
+    "GameEvent.cards": 2,
+    "Reason.cells": 2,
+    "RuleViolation.reasons": 2,
     "GameEventPage.nodes": 1,  # the page was counted where it was opened
+    "GameListing.players": 3,
     "GameListing.seats": 3,
 }
 
@@ -313,7 +356,12 @@ def game_uuid(id: str) -> UUID:
         raise InvalidInput("This is not the id of a game. Take it from the field `id` of a game.", "gameId") from None
 
 
-def _key(key: str | None) -> str | None:
+def read_key(key: str | None) -> str | None:
+    """Return an idempotency key.
+
+    Raises:
+        InvalidInput: it is too short, too long, or has characters that can't be printed.
+    """
     if key is not None and (len(key) not in KEY_LENGTH or not key.isprintable()):
         raise InvalidInput(
             "An idempotency key has 8 to 100 printable characters; a random UUID is a good one.", "idempotencyKey"
@@ -325,12 +373,14 @@ async def open_game(info: Info, kind: str, command: Callable[[UUID], Command], k
     """Open a game of a kind for the caller, and answer."""
     caller, world = info.context.must_have(Scope.PLAY), info.context.world
     return await answer(
-        info, lambda: world.games.open(kind, command(caller.player), player=caller.player, key=_key(key))
+        info, lambda: world.games.open(kind, command(caller.player), player=caller.player, key=read_key(key))
     )
 
 
-async def play(info: Info, input: PlayInput, command: Callable[[int], Command]) -> CommandResult:
-    """Hand the caller's command to a game, and answer."""
+async def play(
+    info: Info, input: PlayInput, command: Callable[[int], Command], *, seated: bool = True
+) -> CommandResult:
+    """Hand the caller's command to a game, and answer; ``seated`` where only those at its table may ask."""
     caller, games = info.context.must_have(Scope.PLAY), info.context.world.games
     return await answer(
         info,
@@ -339,7 +389,8 @@ async def play(info: Info, input: PlayInput, command: Callable[[int], Command]) 
             command,
             player=caller.player,
             expected_version=input.expected_version,
-            key=_key(input.idempotency_key),
+            key=read_key(input.idempotency_key),
+            seated=seated,
         ),
     )
 

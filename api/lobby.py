@@ -13,7 +13,7 @@ from api.faults import BadUserInput
 from api.games import Game, GameKind, Seat, show
 from api.ids import read_cursor, read_id, write_cursor, write_id
 from api.nodes import PageInfo, page_size
-from api.players import player
+from api.players import Player, player
 from projections.lobby import GameRow, Status
 
 __all__ = ["After", "First", "GameConnection", "GameFilter", "list_games"]
@@ -48,10 +48,30 @@ class GameListing:
         """Return the ending."""
         return self.row.ending.upper().replace("-", "_") if self.row.ending else None
 
-    @strawberry.field(description="Who sits at the table, seat 1 first.")
+    @strawberry.field(description="Who opened it.")
+    def host(self) -> Player:
+        """Return the host."""
+        return player(self.row.host)
+
+    @strawberry.field(description="Who is at the table, in the order of joining.")
+    def players(self) -> list[Player]:
+        """Return the players."""
+        return [player(uuid) for uuid in self.row.players]
+
+    @strawberry.field(description="How many players the table takes.")
+    def takes(self) -> int:
+        """Return the number of seats."""
+        return self.row.takes
+
+    @strawberry.field(description="Whether it is joined with an invitation only, or is a rematch of a private table.")
+    def private(self) -> bool:
+        """Return whether the table is private."""
+        return self.row.private
+
+    @strawberry.field(description="Who sits where, seat 1 first; empty before the deal.")
     def seats(self) -> list[Seat]:
         """Return the seats."""
-        return [Seat(number=seat, player=player(uuid)) for seat, uuid in enumerate(self.row.players, 1)]
+        return [Seat(number=seat, player=player(uuid)) for seat, uuid in enumerate(self.row.seated, 1)]
 
     @strawberry.field(description="How many events it has.")
     def version(self) -> int:
@@ -109,7 +129,10 @@ class GameFilter:
 
     kind: GameKind | None = strawberry.field(default=None, description="Games of this kind.")
     status: Status | None = strawberry.field(default=None, description="Games that have come this far.")
-    player_id: strawberry.ID | None = strawberry.field(default=None, description="Games in which this player sits.")
+    private: bool | None = strawberry.field(default=None, description="Private tables, or those that anyone may join.")
+    player_id: strawberry.ID | None = strawberry.field(
+        default=None, description="Games at whose table this player is, or was to the end."
+    )
 
 
 async def list_games(
@@ -118,9 +141,9 @@ async def list_games(
     """Return a page of the list."""
     wanted, lobby, most = wanted or GameFilter(), info.context.world.lobby, page_size(first)
     before, kind = read_cursor(after), wanted.kind.value if wanted.kind else None
-    status, seated = wanted.status, player or _player(wanted.player_id)
+    status, private, seated = wanted.status, wanted.private, player or _player(wanted.player_id)
     rows = await info.context.world.blocking(
-        lambda: lobby.games(kind=kind, status=status, player=seated, before=before, first=most + 1)
+        lambda: lobby.games(kind=kind, status=status, player=seated, private=private, before=before, first=most + 1)
     )
     return GameConnection.of(rows, most)
 

@@ -14,18 +14,19 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types.scalar import ScalarDefinition
 
-from api import ticitaire
+from api import ticitaire, tickle
 from api.accounts import Scope
 from api.context import Info
 from api.facts import LIFECYCLE_TYPES, GameEvent
 from api.faults import BadUserInput, NotFound
-from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, event, show
+from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, PlainAction, event, show
 from api.ids import read_id
 from api.limits import Limits
 from api.live import patiently
 from api.lobby import After, First, GameConnection, GameFilter, list_games
 from api.nodes import Node
 from api.players import Player, PlayersMutation, Token, player
+from api.tables import TablesMutation
 from domain.application import GameNotFound
 from domain.dealing import ALGORITHM
 from domain.game import Game as Record
@@ -33,7 +34,7 @@ from domain.games import RULESETS
 
 __all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
 
-_KINDS: Final = (ticitaire.KIND,)
+_KINDS: Final = (ticitaire.KIND, tickle.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
 LIMITS: Final = Limits(
     usual_lengths=dict(ChainMap(USUAL_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))),
@@ -74,7 +75,7 @@ class Viewer:
         issued = await world.blocking(lambda: world.accounts.tokens(caller.player))
         return [Token.of(token, caller.token_id) for token in issued]
 
-    @strawberry.field(description="The games in which you sit, the newest first.")
+    @strawberry.field(description="The games at whose tables you are, the newest first.")
     async def games(
         self,
         info: Info,
@@ -215,12 +216,12 @@ _SCALARS: Final[dict[object, ScalarDefinition]] = {
 
 def build_schema(*more_mutations: type) -> strawberry.Schema:
     """Return the schema; ``more_mutations`` are merged in, for measuring."""
-    mutations = (PlayersMutation, *(kind.mutation for kind in _KINDS), *more_mutations)
+    mutations = (PlayersMutation, TablesMutation, *(kind.mutation for kind in _KINDS), *more_mutations)
     return strawberry.Schema(
         query=Query,
         mutation=strawberry.type(type("Mutation", mutations, {}), description="What can be done."),
         subscription=Subscription,
-        types=[*LIFECYCLE_TYPES, *(type_ for kind in _KINDS for type_ in kind.types)],
+        types=[*LIFECYCLE_TYPES, PlainAction, *(type_ for kind in _KINDS for type_ in kind.types)],
         config=StrawberryConfig(scalar_map=_SCALARS),
     )
 

@@ -35,6 +35,7 @@ __all__ = [
     "entropies",
     "evolve",
     "invitation",
+    "invitation_for",
     "must_have_started",
     "open_commands",
     "opening",
@@ -216,6 +217,14 @@ def invitation(seeds: Seeds) -> str:
     """
     digest = hmac.digest(seeds.seed(1), f"tic/invitation/v1\n{seeds.deal}\n".encode("ascii"), "sha256")
     return base64.b32encode(digest[:16]).decode("ascii").rstrip("=").lower()
+
+
+def invitation_for(table: Table, viewer: Viewer) -> str | None:
+    """Return the invitation of a private table to its host, before the deal; None to everyone else, and elsewhere."""
+    if not isinstance(table, SharedTable) or not isinstance(table.opened, TableOpened) or table.seeds is None:
+        return None
+    wanted = table.opened.options.private and table.opened.rematch is None and not table.deals and not table.over
+    return invitation(table.seeds) if wanted and viewer.player == table.opened.host else None
 
 
 # What a command leads to

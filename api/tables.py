@@ -1,0 +1,162 @@
+"""What every table for several does: join, leave, start, cancel, resign, play again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import strawberry
+
+from api.accounts import Scope
+from api.context import Info
+from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, play, read_key
+from domain.decider import Command, OpenCommand
+from domain.lifecycle import Resign
+from domain.seating import Cancel, Join, Leave, Seating, Start, TableOptions
+
+__all__ = ["OpenTableInput", "TableSettings", "TablesMutation", "plain_action", "settings_of"]
+
+strawberry.enum(
+    Seating,
+    name="Seating",
+    description="How seats are given (ruling G4): by the committed shuffle of the players, or in the order of joining.",
+)
+
+LONGEST_CODE: Final = 64
+
+
+@strawberry.input
+class OpenTableInput:
+    """What a table for several is opened with, of whichever kind."""
+
+    start_when_full: bool = strawberry.field(
+        default=False, description="Deal as soon as the last seat is taken; else the host starts."
+    )
+    private: bool = strawberry.field(
+        default=False, description="Join with the invitation only, which the host reads in the game's `invitation`."
+    )
+    seating: Seating = strawberry.field(default=Seating.SHUFFLED, description="How seats are given (ruling G4).")
+    turn_seconds: int | None = strawberry.field(
+        default=None,
+        description="Time for each turn (ruling G2): 5 to 2,592,000 seconds; left out, there is no limit.",
+    )
+    idempotency_key: str | None = strawberry.field(
+        default=None,
+        description="8 to 100 characters of your choice. The same key again finds the same game, so that a request "
+        "whose answer was lost can be sent again safely.",
+    )
+
+
+@strawberry.type
+class TableSettings:
+    """What a table for several was opened with, of whichever kind."""
+
+    seats: int = strawberry.field(description="How many players it takes at most.")
+    start_when_full: bool = strawberry.field(description="It is dealt as soon as the last seat is taken.")
+    private: bool = strawberry.field(description="It is joined with the invitation only.")
+    seating: Seating = strawberry.field(description="How seats are given (ruling G4).")
+    turn_seconds: int | None = strawberry.field(description="Time for each turn (ruling G2); null for no limit.")
+
+
+def settings_of(options: TableOptions) -> dict[str, object]:
+    """Return the fields of ``TableSettings``."""
+    return {
+        "seats": options.seats,
+        "start_when_full": options.start_when_full,
+        "private": options.private,
+        "seating": options.seating,
+        "turn_seconds": options.turn_seconds,
+    }
+
+
+_ACTIONS: Final[dict[type[Command], str]] = {
+    Join: "joinGame",
+    Leave: "leaveGame",
+    Start: "startGame",
+    Cancel: "cancelGame",
+    Resign: "resignGame",
+}
+
+
+def plain_action(command: OpenCommand, own: dict[type[Command], str]) -> LegalAction:
+    """Show what is open: a command of every table, or one of a kind's ``own``, with the mutation that gives it."""
+    kind = command if isinstance(command, type) else type(command)
+    return PlainAction(mutation=own.get(kind) or _ACTIONS[kind])
+
+
+@strawberry.input(description="Which table to come to.")
+class JoinGameInput(PlayInput):
+    """Which table."""
+
+    code: str | None = strawberry.field(
+        default=None, description="The invitation of a private table, as its host reads it in the game's `invitation`."
+    )
+
+
+@strawberry.input(description="Which game to play again.")
+class RematchGameInput:
+    """Which finished game."""
+
+    game_id: strawberry.ID = strawberry.field(description="The finished game's id.")
+    moved_on: bool = strawberry.field(
+        default=False,
+        description="Seat in the earlier order moved on by one, so that its seat 2 begins; else anew (ruling G4). It "
+        "counts for the one who asks first.",
+    )
+    idempotency_key: str | None = strawberry.field(
+        default=None,
+        description="8 to 100 characters of your choice. The same key again returns the first outcome.",
+    )
+
+
+Input = strawberry.argument(description="The request.")
+
+
+@strawberry.type
+class TablesMutation:
+    """The mutations of every table for several."""
+
+    @strawberry.mutation(
+        description="Come to an open table (ruling G3). The game may start with it, if the table starts when full."
+    )
+    async def join_game(self, info: Info, input: Annotated[JoinGameInput, Input]) -> CommandResult:
+        """Join a table."""
+        me, code = info.context.must_have(Scope.PLAY).player, (input.code or "")[:LONGEST_CODE]
+        return await play(info, input, lambda _: Join(player=me, code=code or None), seated=False)
+
+    @strawberry.mutation(description="Leave a table before its deal; leaving a started game is resigning (ruling G1).")
+    async def leave_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
+        """Leave a table."""
+        me = info.context.must_have(Scope.PLAY).player
+        return await play(info, input, lambda _: Leave(player=me))
+
+    @strawberry.mutation(description="The host's: give seats and deal to those who have joined, two at least.")
+    async def start_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
+        """Start a game."""
+        me = info.context.must_have(Scope.PLAY).player
+        return await play(info, input, lambda _: Start(player=me))
+
+    @strawberry.mutation(description="The host's: call the game off before its deal (ruling G3).")
+    async def cancel_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
+        """Cancel a game."""
+        me = info.context.must_have(Scope.PLAY).player
+        return await play(info, input, lambda _: Cancel(player=me))
+
+    @strawberry.mutation(description="Give up a game that has started (ruling G1), at any time.")
+    async def resign_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
+        """Resign."""
+        return await play(info, input, lambda seat: Resign(seat=seat))
+
+    @strawberry.mutation(
+        description="Play a finished game again with those who played it, on a table with the same options (ruling "
+        "G4). Whoever asks first opens it and is its host; whoever asks after that joins it. The host starts it, with "
+        "all or with fewer."
+    )
+    async def rematch_game(self, info: Info, input: Annotated[RematchGameInput, Input]) -> CommandResult:
+        """Open the rematch of a game, or join it."""
+        me, rematches = info.context.must_have(Scope.PLAY).player, info.context.world.rematches
+        return await answer(
+            info,
+            lambda: rematches.play_again(
+                game_uuid(input.game_id), player=me, moved_on=input.moved_on, key=read_key(input.idempotency_key)
+            ),
+        )
