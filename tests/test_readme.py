@@ -40,10 +40,19 @@ def test_the_example_client_plays_watches_and_reads_a_game(server: Server) -> No
     assert "every hash is right" in done.stdout.splitlines()[-1]
 
 
-def test_the_example_client_imports_nothing_of_ours() -> None:
-    source = (ROOT / "examples" / "play.py").read_text(encoding="utf-8")
+def test_the_players_of_the_example_play_a_whole_game_of_tickle(server: Server) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "tickle.py"), server.url, "--players", "3", "--deck", "HALF"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-3].startswith("1. seat ")
+    assert "GameFinished" in done.stdout
+
+
+@pytest.mark.parametrize(("example", "libraries"), [("play.py", {"websockets"}), ("tickle.py", set())])
+def test_an_example_client_imports_nothing_of_ours(example: str, libraries: set[str]) -> None:
+    source = (ROOT / "examples" / example).read_text(encoding="utf-8")
     imported = {line.split()[1].split(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
-    assert imported - set(sys.stdlib_module_names) == {"websockets"}
+    assert imported - set(sys.stdlib_module_names) == libraries
 
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
