@@ -8,6 +8,7 @@ import strawberry
 
 from api.accounts import Scope
 from api.context import Info
+from api.errors import invalid_input
 from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, play, read_key
 from domain.decider import Command, OpenCommand
 from domain.lifecycle import Resign
@@ -120,7 +121,9 @@ class TablesMutation:
     )
     async def join_game(self, info: Info, input: Annotated[JoinGameInput, Input]) -> CommandResult:
         """Join a table."""
-        me, code = info.context.must_have(Scope.PLAY).player, (input.code or "")[:LONGEST_CODE]
+        me, code = info.context.must_have(Scope.PLAY).player, (input.code or "").strip()
+        if len(code) > LONGEST_CODE or not code.isascii():
+            return invalid_input("An invitation has 26 letters and digits: ask the host of the table for it.", "code")
         return await play(info, input, lambda _: Join(player=me, code=code or None), seated=False)
 
     @strawberry.mutation(description="Leave a table before its deal; leaving a started game is resigning (ruling G1).")

@@ -1,4 +1,4 @@
-"""Run the benchmarks, all or those that are named: `python -m benchmarks [moves] [loading] [idle] [rules]`."""
+"""Run the benchmarks, all or those that are named: `python -m benchmarks [moves] [loading] [idle] [rules] [tickle]`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
 from benchmarks.moves import measure_moves
 from benchmarks.rules import measure_rules
+from benchmarks.tickle import measure_tickle
 
 BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "rules": measure_rules,
+    "tickle": measure_tickle,
     "loading": measure_loading,
     "moves": measure_moves,
     "idle": measure_idle,

@@ -193,6 +193,8 @@ def opening(
         raise LookupError("a game is opened with its seeds")
     if table.opened is not None:
         raise ValueError("a game is opened once")
+    if rematch is not None and player not in rematch.players:
+        raise _not_invited_to_the_rematch()
     opened = fact(
         ruleset=ruleset,
         host=player,
@@ -202,6 +204,10 @@ def opening(
         rematch=rematch,
     )
     return opened, PlayerJoined(player=player)
+
+
+def _not_invited_to_the_rematch() -> RuleViolation:
+    return RuleViolation("NOT_INVITED", "G4", "A rematch is for those who played the game before it.")
 
 
 def entropies(table: SharedTable) -> tuple[str, ...]:
@@ -289,7 +295,7 @@ def _must_be_admitted(command: Join, table: SharedTable) -> None:
         raise RuleViolation("ALREADY_JOINED", "G3", "You have joined this table: wait for its start.")
     if opened.rematch is not None:
         if command.player not in opened.rematch.players:
-            raise RuleViolation("NOT_INVITED", "G4", "A rematch is for those who played the game before it.")
+            raise _not_invited_to_the_rematch()
     elif opened.options.private:
         if table.seeds is None:
             raise LookupError("an invitation is checked with the seeds")

@@ -273,7 +273,7 @@ EFFORTS: Final = {
     "TickleGame.position": REPLAY_EFFORT,
     "TickleGame.rematch": 50,
     "TickleGame.checkLaydown": 20,
-    "TickleGame.laydowns": 2_000,
+    "TickleGame.laydowns": 4_000,
 }
 USUAL_LENGTHS: Final = {
     "TickleGame.grid": 60,
