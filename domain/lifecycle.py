@@ -280,7 +280,7 @@ def still_open(table: Table, ruling: str) -> None:
 def in_time(table: Table, at: datetime) -> None:
     """Refuse a player's command after the deadline: the time-out itself may be a moment behind (G2)."""
     if table.deadline is not None and at >= table.deadline:
-        raise RuleViolation("TIME_IS_UP", "G2", "The time of this game has run out.")
+        raise RuleViolation("TIME_IS_UP", "G2", "The time has run out: the server acts upon it in a moment.")
 
 
 def time_out(table: Table, at: datetime, seat: int) -> TimedOut:

@@ -99,7 +99,9 @@ def leaving(command: Command, table: SharedTable) -> Command:
 
 
 def must_be_in(table: TurnTable, seat: int) -> None:
-    """Refuse a command of a seat that resigned."""
+    """Refuse a command of a seat that resigned, or that the game does not have."""
+    if not 1 <= seat <= len(table.players):
+        raise RuleViolation("NOT_AT_THE_TABLE", "G3", "You have no seat in this game: you can watch it.")
     if seat in table.resigned:
         raise RuleViolation("RESIGNED", "G1", "You have resigned from this game: you can watch it to its end.")
 

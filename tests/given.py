@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import ModuleType
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,7 +14,7 @@ from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Fact, RuleViolation, fold
 from domain.ticitaire.rules import TICITAIRE
 
-__all__ = ["NOON", "PLAYER", "SEEDS", "Given", "Outcome", "given"]
+__all__ = ["NOON", "PLAYER", "SEEDS", "Given", "Outcome", "codes_of", "given"]
 
 NOON: Final = datetime(2030, 5, 1, 12, tzinfo=UTC)
 PLAYER: Final = UUID("00000000-0000-4000-8000-00000000000a")
@@ -64,3 +67,12 @@ def given(*facts: Fact, table: Any = None, decider: AnyDecider = TICITAIRE) -> G
     """Start from facts: on a table without any, dealt from ``SEEDS``, or on the table that is given."""
     start = decider.empty(SEEDS) if table is None else table
     return Given(decider, fold(decider.evolve, start, facts))
+
+
+def codes_of(module: ModuleType) -> set[str]:
+    """Return the codes of all violations that a module raises, each written out where it is raised."""
+    calls = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call)]
+    raised = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "RuleViolation"]
+    codes = {code.value for code in raised if isinstance(code, ast.Constant) and isinstance(code.value, str)}
+    assert all(isinstance(code, ast.Constant) for code in raised), f"a code of {module.__name__} is not written out"
+    return codes

@@ -44,6 +44,7 @@ class Laydowns:
         """Whether the search ended before it had seen everything."""
 
     def __iter__(self) -> Iterator[Laid]:
+        self.steps, self.bound_reached = 0, False
         found = self._in_the_grid() if self._grid.cards else self._openings()
         must = self._must
         for laid in found:

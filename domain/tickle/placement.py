@@ -18,6 +18,10 @@ FARTHEST_OPENING: Final = 1_000
 """How far from (0, 0) the opening may lie, so that coordinates stay small for ever."""
 
 
+MOST_GAPS: Final = 100
+"""Where more cells than these are empty between new cards, they are not listed."""
+
+
 def can_lay(grid: Grid, hand: int, drawn: int | None = None) -> bool:
     """Whether a hand has a legal laydown, exactly (K6).
 
@@ -92,7 +96,7 @@ def _of_the_line(grid: Grid, laid: Mapping[Cell, int]) -> Iterator[Reason]:
         yield Reason("NOT_ONE_LINE", "K2", "All new cards lie in one row or one column.", tuple(sorted(laid)))
         return
     length = right - left + bottom - top + 1
-    if length > len(laid) + len(grid.cards):  # far apart: too many empty cells to list
+    if length > len(laid) + len(grid.cards) + MOST_GAPS:
         yield Reason("GAP_IN_LINE", "K2", "Between the first and the last new card every cell has a card.")
         return
     line = [(x, y) for x in range(left, right + 1) for y in range(top, bottom + 1)]

@@ -98,7 +98,7 @@ def _groups_of(grid: Grid, laid: Mapping[Cell, int], contacts: list[tuple[Cell, 
         if common != 2:
             continue
         combination = _SHARED[laid[a] if a in laid else old[a], laid[b] if b in laid else old[b]]
-        if combination in groups and a in groups[combination].cells:
+        if combination in groups:
             continue
         cells = _connected(a, _CARDS_WITH[combination], old, laid)
         if len(cells) in GROUP_POINTS:

@@ -12,16 +12,36 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
+from uuid import UUID
 
-from domain.events import chain, read_event
+from domain.dealing import Seeds
+from domain.events import Event, chain, read_event
 from domain.games import FACT_TYPES
+from domain.lifecycle import Table
+from domain.seating import Rematch, Seating
 from domain.ticitaire.facts import Options
-from tests.domain.ticitaire.players import Course, Played, play
+from domain.tickle.facts import DeckPart
+from domain.tickle.facts import Options as TickleOptions
+from tests.domain.ticitaire.players import Course, play
+from tests.domain.tickle import players as tickle
+from tests.domain.tickle.players import PLAYERS, Style
 
 __all__ = ["FOLDER", "GAMES", "add_missing", "recorded_games", "results", "samples"]
 
 FOLDER: Final = Path(__file__).parent
+
+
+class Played(Protocol):
+    """A whole game of any kind, as it was played."""
+
+    @property
+    def seeds(self) -> Seeds: ...
+    @property
+    def table(self) -> Table: ...
+    @property
+    def ending(self) -> str: ...
+    def events(self) -> Iterator[tuple[Event, ...]]: ...
 
 
 GAMES: Final[dict[str, Callable[[], Played]]] = {
@@ -34,6 +54,46 @@ GAMES: Final[dict[str, Callable[[], Played]]] = {
     ),
     "timed-out-with-take-backs": lambda: play(
         random.Random(7), options=Options(take_back=True, time_limit=900), course=Course.TIMED_OUT, length=120
+    ),
+    "tickle-hand-laid-half-deck": lambda: tickle.play(
+        random.Random(4), options=TickleOptions(seats=2, deck=DeckPart.HALF, start_when_full=True), players=2
+    ),
+    "tickle-no-laydown-two-thirds-private": lambda: tickle.play(
+        random.Random(8),
+        options=TickleOptions(deck=DeckPart.TWO_THIRDS, private=True, turn_seconds=3600),
+        styles=(Style.SLOWLY, Style.WELL),
+    ),
+    "tickle-six-players-one-resigned": lambda: tickle.play(
+        random.Random(1),
+        options=TickleOptions(turn_seconds=86_400),
+        players=6,
+        styles=(Style.WELL, Style.SLOWLY, Style.LOOSELY),
+        accidents=0.05,
+    ),
+    "tickle-target-as-joined": lambda: tickle.play(
+        random.Random(1), options=TickleOptions(target=40, seats=4, seating=Seating.AS_JOINED), players=4
+    ),
+    "tickle-target-half-deck-rematch": lambda: tickle.play(
+        random.Random(10),
+        options=TickleOptions(deck=DeckPart.HALF, target=60),
+        rematch=Rematch(game=UUID(int=7), players=PLAYERS[:3], moved_on=True),
+    ),
+    "tickle-resignations": lambda: tickle.play(
+        random.Random(3),
+        options=TickleOptions(seats=5),
+        players=5,
+        course=tickle.Course.RESIGNED,
+        length=30,
+        styles=(Style.LOOSELY,),
+    ),
+    "tickle-timed-out": lambda: tickle.play(
+        random.Random(5),
+        options=TickleOptions(seats=3, turn_seconds=60),
+        course=tickle.Course.TIMED_OUT,
+        length=16,
+    ),
+    "tickle-cancelled": lambda: tickle.play(
+        random.Random(1), options=TickleOptions(), players=4, course=tickle.Course.CANCELLED
     ),
 }
 
@@ -77,14 +137,14 @@ def add_missing(folder: Path = FOLDER) -> Iterator[Path]:
 def _add_game(folder: Path, name: str, played: Played) -> None:
     events = [event for command in played.events() for event in command]
     finished = played.table.finished
-    if finished is None:
+    if finished is None and not played.table.cancelled:
         raise ValueError(f"the game {name} has no end")
     told = {
         "events": len(events),
         "head": events[-1].hash,
         "commitment": played.seeds.commitment.hex(),
         "timed_out": played.ending == "timed-out",
-        "result": finished.model_dump(mode="json"),
+        "result": finished.model_dump(mode="json") if finished else None,
     }
     (folder / "games" / f"{name}.jsonl").write_bytes(b"".join(event.data + b"\n" for event in events))
     text = json.dumps({name: told, **results(folder)}, indent=2, sort_keys=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
@@ -12,32 +13,58 @@ from uuid import UUID
 import pytest
 
 from domain.dealing import Seeds
-from domain.decider import Fact, fold
-from domain.events import GENESIS, SERVER, Event, chain, content_digest, read_event
+from domain.decider import AnyDecider, Fact, fold
+from domain.events import GENESIS, SERVER, Event, acting_player, chain, content_digest, key_digest, read_event
 from domain.games import DECIDERS, FACT_TYPES
-from domain.lifecycle import DeadlineExtended, SeedsRevealed, TimedOut
-from domain.ticitaire.facts import Ending, MovesTakenBack, TicitaireFinished, TicitaireOpened
-from domain.ticitaire.rules import TICITAIRE
+from domain.lifecycle import CLOSING, DeadlineExtended, GameCancelled, GameOpened, SeedsRevealed, TimedOut
+from domain.seating import Seating
+from domain.ticitaire import facts as ticitaire
+from domain.ticitaire.facts import MovesTakenBack, TicitaireFinished, TicitaireOpened
+from domain.tickle import facts as tickle
+from domain.tickle.facts import Closing, DeckPart, FinalStageBegan, TickleFinished, TickleOpened
 from tests.golden.samples import FOLDER, add_missing, recorded_games, results, samples
+
+
+def opened_of(events: list[Event]) -> GameOpened:
+    """The fact that opens a game."""
+    opened = events[0].fact
+    assert isinstance(opened, GameOpened)
+    return opened
+
+
+def kind_of(events: list[Event]) -> str:
+    return opened_of(events).kind
+
 
 SAMPLES = samples()
 GAMES = {name: [read_event(line, FACT_TYPES) for line in lines] for name, lines in recorded_games().items()}
 RESULTS = results()
 
 each_sample = pytest.mark.parametrize("name", SAMPLES)
+CANCELLED = [name for name, events in GAMES.items() if isinstance(events[-1].fact, GameCancelled)]
+OF_KIND = {kind: [name for name, events in GAMES.items() if kind_of(events) == kind] for kind, _ in DECIDERS}
+
 each_game = pytest.mark.parametrize("name", GAMES)
+each_finished_game = pytest.mark.parametrize("name", [name for name in GAMES if name not in CANCELLED])
 
 
 def facts_of(name: str) -> list[Fact]:
     return [event.fact for event in GAMES[name]]
 
 
+def decider_of(name: str) -> AnyDecider:
+    """The rules that the game keeps for life."""
+    opened = opened_of(GAMES[name])
+    return DECIDERS[opened.kind, opened.ruleset]
+
+
 def seeds_of(name: str) -> Seeds:
-    """The seeds that the game's last event tells."""
-    first, last = GAMES[name][0].fact, GAMES[name][-1].fact
-    assert isinstance(first, TicitaireOpened)
+    """The seeds that the game's last event tells; of a cancelled one no more is known than what was committed to."""
+    opened, last = opened_of(GAMES[name]), GAMES[name][-1].fact
+    if isinstance(last, GameCancelled):
+        return Seeds(opened.deal, [bytes.fromhex(opened.commitment)])
     assert isinstance(last, SeedsRevealed)
-    return Seeds.revealed(first.deal, [bytes.fromhex(seed) for seed in last.seeds])
+    return Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
 
 
 def commands_of(name: str) -> Iterator[list[Event]]:
@@ -74,18 +101,51 @@ def test_a_sample_of_the_present_version_is_written_again_byte_for_byte(topic: s
 # Whole games
 
 
-def test_a_game_of_every_ending_is_recorded() -> None:
-    assert {RESULTS[name]["result"]["ending"] for name in GAMES} == {str(ending) for ending in Ending}
-    assert any(RESULTS[name]["timed_out"] for name in GAMES)
+@pytest.mark.parametrize(("kind", "endings"), [("ticitaire", ticitaire.Ending), ("tickle", tickle.Ending)])
+def test_a_game_of_every_ending_is_recorded(kind: str, endings: type[StrEnum]) -> None:
+    finished = [RESULTS[name] for name in OF_KIND[kind] if name not in CANCELLED]
+    assert {told["result"]["ending"] for told in finished} == {str(ending) for ending in endings}
+    assert any(told["timed_out"] for told in finished)
 
 
-def test_games_with_every_option_and_every_fact_are_recorded() -> None:
-    opened = [facts_of(name)[0] for name in GAMES]
+def test_a_cancelled_game_is_recorded_without_a_result() -> None:
+    assert CANCELLED
+    assert [RESULTS[name]["result"] for name in CANCELLED] == [None] * len(CANCELLED)
+
+
+@pytest.mark.parametrize("kind", OF_KIND)
+def test_every_fact_of_every_kind_is_recorded(kind: str) -> None:
+    told = {type(fact) for name in OF_KIND[kind] for fact in facts_of(name)}
+    assert told == {fact for (of, _), decider in DECIDERS.items() if of == kind for fact in decider.facts}
+    assert {DeadlineExtended, TimedOut} <= told
+
+
+def test_games_of_ticitaire_with_every_option_are_recorded() -> None:
+    opened = [facts_of(name)[0] for name in OF_KIND["ticitaire"]]
     options = [fact.options for fact in opened if isinstance(fact, TicitaireOpened)]
     assert {option.take_back for option in options} == {option.strict_duo for option in options} == {True, False}
-    told = {type(fact) for name in GAMES for fact in facts_of(name)}
-    assert told == set(FACT_TYPES.values())
-    assert {DeadlineExtended, TimedOut, MovesTakenBack} <= told
+    assert MovesTakenBack in {type(fact) for name in OF_KIND["ticitaire"] for fact in facts_of(name)}
+
+
+def test_games_of_tickle_with_every_option_and_every_closing_are_recorded() -> None:
+    opened = [fact for name in OF_KIND["tickle"] if isinstance(fact := facts_of(name)[0], TickleOpened)]
+    options = [fact.options for fact in opened]
+    assert {option.deck for option in options} == set(DeckPart)
+    assert {option.seating for option in options} == set(Seating)
+    for flags in zip(
+        *((option.private, option.start_when_full, bool(option.target)) for option in options), strict=True
+    ):
+        assert set(flags) == {True, False}
+    assert {fact.rematch is None for fact in opened} == {True, False}
+    facts = [fact for name in OF_KIND["tickle"] for fact in facts_of(name)]
+    assert {fact.cause for fact in facts if isinstance(fact, FinalStageBegan)} == set(Closing)
+
+
+@each_game
+def test_a_recorded_game_ends_with_the_fact_that_closes_it(name: str) -> None:
+    *before, last = facts_of(name)
+    assert isinstance(last, CLOSING)
+    assert not [fact for fact in before if isinstance(fact, CLOSING)]
 
 
 @each_game
@@ -106,11 +166,16 @@ def test_a_recorded_game_is_written_again_byte_for_byte(name: str) -> None:
         version, head = again[-1].seq, again[-1].hash
 
 
-@each_game
+@each_finished_game
 def test_a_recorded_game_ends_with_the_recorded_result(name: str) -> None:
-    table = fold(TICITAIRE.evolve, TICITAIRE.empty(None), facts_of(name))
-    assert isinstance(table.finished, TicitaireFinished)
+    table = fold(decider_of(name).evolve, decider_of(name).empty(None), facts_of(name))
     assert table.finished.model_dump(mode="json") == RESULTS[name]["result"]
+
+
+@pytest.mark.parametrize("name", OF_KIND["ticitaire"])
+def test_the_result_of_ticitaire_is_that_of_the_table(name: str) -> None:
+    table = fold(decider_of(name).evolve, decider_of(name).empty(None), facts_of(name))
+    assert isinstance(table.finished, TicitaireFinished)
     assert (table.layout.buried, table.layout.unplayed) == (table.finished.buried, table.finished.unplayed)
     assert (table.moves, table.turns, table.recycles, table.take_backs) == (
         table.finished.moves,
@@ -120,16 +185,26 @@ def test_a_recorded_game_ends_with_the_recorded_result(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", [name for name in OF_KIND["tickle"] if name not in CANCELLED])
+def test_the_result_of_tickle_is_that_of_the_table(name: str) -> None:
+    table = fold(decider_of(name).evolve, decider_of(name).empty(None), facts_of(name))
+    assert isinstance(table.finished, TickleFinished)
+    lines = table.finished.places
+    assert tuple(line.points for line in lines) == table.points
+    assert tuple(line.cards for line in lines) == table.held == tuple(len(table.hand(line.seat)) for line in lines)
+    assert [line.total for line in lines] == [line.points - 5 * line.cards for line in lines]
+    assert {line.seat for line in lines if line.resigned} == set(table.resigned)
+
+
 @each_game
 def test_the_seeds_of_a_recorded_game_hash_to_the_commitment_of_its_first_event(name: str) -> None:
-    opened = GAMES[name][0].fact
-    assert isinstance(opened, TicitaireOpened)
-    assert seeds_of(name).commitment.hex() == opened.commitment == RESULTS[name]["commitment"]
+    commitment = opened_of(GAMES[name]).commitment
+    assert seeds_of(name).commitment.hex() == commitment == RESULTS[name]["commitment"]
 
 
 @each_game
 def test_a_recorded_game_is_judged_today_as_it_was_then(name: str) -> None:
-    decider = DECIDERS["ticitaire", 1]
+    decider = decider_of(name)
     table = decider.empty(seeds_of(name))
     for events in commands_of(name):
         facts = [event.fact for event in events]
@@ -140,12 +215,20 @@ def test_a_recorded_game_is_judged_today_as_it_was_then(name: str) -> None:
 
 @each_game
 def test_the_log_bears_the_digest_of_every_command_of_a_player(name: str) -> None:
-    table = TICITAIRE.empty(seeds_of(name))
+    decider = decider_of(name)
+    table = decider.empty(seeds_of(name))
     for number, events in enumerate(commands_of(name)):
         facts, cause = [event.fact for event in events], events[0].cause
         if cause.actor != SERVER:
-            assert cause.content == content_digest(TICITAIRE.command_of(facts, table), f"command {number}")
-        table = fold(TICITAIRE.evolve, table, facts)
+            assert cause.content == content_digest(decider.command_of(facts, table), f"command {number}")
+        table = fold(decider.evolve, table, facts)
+
+
+@each_game
+def test_a_command_of_a_player_bears_the_key_of_the_player_who_acted(name: str) -> None:
+    for number, events in enumerate(commands_of(name)):
+        player = acting_player(events[0].cause.actor)
+        assert events[0].cause.key == (key_digest(player, f"command {number}") if player else None)
 
 
 # Adding samples
@@ -192,7 +275,6 @@ def test_a_sample_that_is_there_is_never_touched(copy: Path) -> None:
 
 def test_a_game_belongs_to_the_deal_of_its_own_id() -> None:
     for name, events in GAMES.items():
-        opened = events[0].fact
-        assert isinstance(opened, TicitaireOpened)
+        opened = opened_of(events)
         assert {event.game for event in events} == {opened.deal}, name
         assert isinstance(opened.deal, UUID)

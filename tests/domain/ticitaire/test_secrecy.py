@@ -87,19 +87,19 @@ def is_shorter_by_what_will_fit(table: TicitaireTable, viewer: Viewer) -> Ticita
     return replace(shown, stock=shown.stock[hidden(table).colour % 2 :])
 
 
-def offers_no_turn_in_vain(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
-    commands = legal_commands(table, Viewer(seat=seat))
+def offers_no_turn_in_vain(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+    commands = legal_commands(table, viewer)
     if hidden(table).shape < 3:
         return tuple(command for command in commands if not isinstance(command, TurnStock))
     return commands
 
 
-def turns_the_order_of_commands(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
-    return legal_commands(table, Viewer(seat=seat))[:: 1 if hidden(table).number > 3 else -1]
+def turns_the_order_of_commands(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+    return legal_commands(table, viewer)[:: 1 if hidden(table).number > 3 else -1]
 
 
-def offers_one_command_more(table: TicitaireTable, seat: int) -> tuple[Command, ...]:
-    return (TurnStock(seat=1),) * (hidden(table).number % 2) + legal_commands(table, Viewer(seat=seat))
+def offers_one_command_more(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+    return (TurnStock(seat=1),) * (hidden(table).number % 2) + legal_commands(table, viewer)
 
 
 def says_what_is_in_the_way(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:

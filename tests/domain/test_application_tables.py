@@ -1,0 +1,164 @@
+"""What tables for several ask of the application: strangers who come, ids that are known, commands of another kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+import pytest
+
+from domain.application import Games, KeyReused, NotSeated, Outcome, VersionConflict, WrongKind
+from domain.decider import Command
+from domain.lifecycle import Resign
+from domain.seating import Join, Leave, Seating, Start
+from domain.storage import EventRecorder
+from domain.ticitaire.rules import OpenTicitaire, TurnStock
+from domain.tickle.facts import Options
+from domain.tickle.rules import OpenTickle
+from domain.vault import Vault
+
+ADA, BOB = UUID(int=1), UUID(int=2)
+ID = UUID("00000000-0000-5000-8000-000000000007")
+
+
+def opened(games: Games, player: UUID = ADA, *, key: str | None = None, game_id: UUID | None = None) -> Outcome:
+    command = OpenTickle(player=player, options=Options(seating=Seating.AS_JOINED))
+    return games.open("tickle", command, player=player, key=key, game_id=game_id)
+
+
+def hand_in(
+    games: Games,
+    game: UUID,
+    command: Command | Callable[[int], Command],
+    player: UUID = BOB,
+    *,
+    seated: bool = True,
+    expected: int | None = None,
+) -> Outcome:
+    made = (lambda _: command) if isinstance(command, Command) else command
+    return games.handle(game, made, player=player, expected_version=expected, key=None, seated=seated)
+
+
+# Who may ask
+
+
+def test_a_stranger_is_heard_where_no_seat_is_needed(games: Games) -> None:
+    game = opened(games).game.id
+    assert hand_in(games, game, Join(player=BOB), seated=False).game.table.joined == (ADA, BOB)
+
+
+def test_a_stranger_is_not_heard_where_a_seat_is_needed(games: Games) -> None:
+    game = opened(games).game.id
+    with pytest.raises(NotSeated):
+        hand_in(games, game, Leave(player=BOB))
+
+
+def test_whoever_has_joined_is_heard_before_there_are_seats(games: Games) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    assert hand_in(games, game, Leave(player=BOB)).game.table.joined == (ADA,)
+
+
+def test_whoever_has_left_is_not_heard_any_more(games: Games) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    hand_in(games, game, Leave(player=BOB))
+    with pytest.raises(NotSeated):
+        hand_in(games, game, Leave(player=BOB))
+
+
+def test_a_command_is_made_of_the_seat_that_the_player_has_by_then(games: Games) -> None:
+    game = opened(games).game.id
+    seats: list[int] = []
+
+    def told(command: Command) -> Callable[[int], Command]:
+        def make(seat: int) -> Command:
+            seats.append(seat)
+            return command.model_copy(update={"seat": seat})
+
+        return make
+
+    hand_in(games, game, told(Join(player=BOB)), seated=False)
+    hand_in(games, game, told(Start(player=ADA)), ADA)
+    hand_in(games, game, told(Resign()))
+    assert seats == [0, 0, 2]
+
+
+def test_a_stranger_s_stale_version_is_refused(games: Games) -> None:
+    game = opened(games).game.id
+    with pytest.raises(VersionConflict):
+        hand_in(games, game, Join(player=BOB), seated=False, expected=1)
+
+
+def test_many_who_come_through_two_servers_at_once_all_join_once(
+    games: Games, recorder: EventRecorder, vault: Vault
+) -> None:
+    game, servers = opened(games).game.id, [games, Games(recorder, vault)]
+    crowd = [UUID(int=100 + number) for number in range(5)]
+
+    def join(number: int) -> None:
+        hand_in(servers[number % 2], game, Join(player=crowd[number]), crowd[number], seated=False)
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(join, range(5)))
+    joined = games.game(game).table.joined
+    assert (joined[0], sorted(joined[1:])) == (ADA, crowd)
+
+
+# A game that must have a certain id
+
+
+def test_a_game_is_opened_under_the_id_that_is_asked_for(games: Games) -> None:
+    outcome = opened(games, game_id=ID)
+    assert (outcome.game.id, outcome.game.table.opened.deal, games.game(ID)) == (ID, ID, outcome.game)
+
+
+def test_the_same_key_finds_it_again(games: Games) -> None:
+    first, later = [opened(games, game_id=ID, key="a key of ada") for _ in range(2)]
+    assert (later.game, later.events, later.repeated) == (first.game, first.events, True)
+
+
+@pytest.mark.parametrize(
+    ("player", "key"),
+    [
+        pytest.param(ADA, None, id="the same player without a key"),
+        pytest.param(ADA, "another key", id="the same player with another key"),
+        pytest.param(BOB, "a key of ada", id="another player with the same key"),
+        pytest.param(BOB, None, id="another player without a key"),
+    ],
+)
+def test_another_request_does_not_open_it_again(games: Games, player: UUID, key: str | None) -> None:
+    opened(games, game_id=ID, key="a key of ada")
+    with pytest.raises(KeyReused):
+        opened(games, player, game_id=ID, key=key)
+    assert games.game(ID).version == 2
+
+
+# Commands of another kind
+
+
+def test_a_command_of_another_kind_is_refused_and_records_nothing(games: Games) -> None:
+    game = games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None).game.id
+    with pytest.raises(WrongKind) as refused:
+        hand_in(games, game, Join(player=BOB), seated=False)
+    assert (refused.value.kind, games.game(game).version) == ("ticitaire", 3)
+
+
+def test_a_move_of_ticitaire_is_refused_at_a_table_of_tickle(games: Games) -> None:
+    game = opened(games).game.id
+    with pytest.raises(WrongKind) as refused:
+        hand_in(games, game, TurnStock(), ADA)
+    assert refused.value.kind == "tickle"
+
+
+def test_the_kind_counts_before_the_version(games: Games) -> None:
+    game = opened(games).game.id
+    with pytest.raises(WrongKind):
+        hand_in(games, game, TurnStock(), ADA, expected=99)
+
+
+def test_the_server_s_own_command_of_another_kind_is_refused(games: Games) -> None:
+    game = games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None).game.id
+    with pytest.raises(WrongKind):
+        games.act(game, Start(player=ADA))
