@@ -14,7 +14,7 @@ import strawberry
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types.scalar import ScalarDefinition
 
-from api import ticitaire, tickle
+from api import poker, ticitaire, tickle
 from api.accounts import Scope
 from api.context import Info
 from api.facts import LIFECYCLE_TYPES, GameEvent
@@ -34,7 +34,7 @@ from domain.games import RULESETS
 
 __all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
 
-_KINDS: Final = (ticitaire.KIND, tickle.KIND)
+_KINDS: Final = (ticitaire.KIND, tickle.KIND, poker.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
 LIMITS: Final = Limits(
     usual_lengths=dict(ChainMap(USUAL_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))),

@@ -6,12 +6,13 @@ from typing import Final
 
 from domain.decider import AnyDecider, Deciders
 from domain.events import FactTypes
+from domain.poker.rules import POKER
 from domain.ticitaire.rules import TICITAIRE
 from domain.tickle.rules import TICKLE
 
 __all__ = ["DECIDERS", "FACT_TYPES", "RULESETS"]
 
-_GAMES: Final[tuple[AnyDecider, ...]] = (TICITAIRE, TICKLE)
+_GAMES: Final[tuple[AnyDecider, ...]] = (TICITAIRE, TICKLE, POKER)
 
 DECIDERS: Final[Deciders] = {(decider.kind, decider.ruleset): decider for decider in _GAMES}
 """By kind and ruleset; a ruleset, once played, stays for ever."""

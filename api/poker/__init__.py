@@ -1,0 +1,24 @@
+"""TIC Poker over GraphQL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from api.games import Kind
+from api.poker import facts, table
+from api.poker.mutations import PokerMutation
+from domain.poker.rules import POKER
+
+__all__ = ["KIND"]
+
+KIND: Final = Kind(
+    name=POKER.kind,
+    game=table.PokerGame,
+    facts=facts.PRESENTERS,
+    actions=table.actions,
+    types=(*table.TYPES, *facts.TYPES),
+    mutation=PokerMutation,
+    usual_lengths=table.USUAL_LENGTHS,
+    efforts=table.EFFORTS,
+)
+"""How TIC Poker is shown."""

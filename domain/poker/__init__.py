@@ -1,0 +1,1 @@
+"""TIC Poker: two to eight players make hands of five cards."""
