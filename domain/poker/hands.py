@@ -65,7 +65,8 @@ class Strength(NamedTuple):
 
 _BY_STRENGTH: Final = sorted(DECK, key=lambda card: (card.value, card))
 """All cards, the weakest first: by value, number, shape, colour (P7)."""
-_PLACE: Final = {card: place for place, card in enumerate(_BY_STRENGTH)}
+_PLACE: Final = [_BY_STRENGTH.index(card) for card in DECK]
+"""For each card's index, its place. (A list of numbers, for hashing cards would take most of the time.)"""
 _VALUE: Final = [card.value for card in _BY_STRENGTH]
 
 _SINGLES: Final = [(card.number, 5 + card.shape, 10 + card.colour) for card in _BY_STRENGTH]
@@ -172,7 +173,7 @@ def best_hand(cards: Iterable[Card]) -> Strength:
     Raises:
         ValueError: there are fewer than five cards, or more than eight, or one is there twice.
     """
-    places = [_PLACE[card] for card in cards]
+    places = [_PLACE[card.index] for card in cards]
     if not HAND <= len(places) <= MOST_CARDS or len(set(places)) != len(places):
         raise ValueError(f"a hand is made of {HAND} to {MOST_CARDS} different cards")
     return _best(places)
@@ -184,7 +185,7 @@ def strength_as(rank: Rank, cards: Iterable[Card]) -> Strength:
     Raises:
         ValueError: they are not five different cards.
     """
-    order = tuple(sorted((_PLACE[card] for card in cards), reverse=True))
+    order = tuple(sorted((_PLACE[card.index] for card in cards), reverse=True))
     if len(set(order)) != HAND or len(order) != HAND:
         raise ValueError(f"a hand has {HAND} different cards")
     return Strength(rank, sum(_VALUE[place] for place in order), order)
@@ -192,7 +193,7 @@ def strength_as(rank: Rank, cards: Iterable[Card]) -> Strength:
 
 def highest_cards(cards: Iterable[Card]) -> Strength:
     """Return High Card with the five highest of some cards (P5)."""
-    order = sorted((_PLACE[card] for card in cards), reverse=True)[:HAND]
+    order = sorted((_PLACE[card.index] for card in cards), reverse=True)[:HAND]
     return strength_as(Rank.HIGH_CARD, (_BY_STRENGTH[place] for place in order))
 
 
