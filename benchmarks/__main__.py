@@ -1,4 +1,4 @@
-"""Run the benchmarks, all or those that are named: `python -m benchmarks [moves] [loading] [idle] [rules] [tickle]`."""
+"""Run the benchmarks, all or those that are named: `python -m benchmarks [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from benchmarks.durability import MISSED
 from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
 from benchmarks.moves import measure_moves
+from benchmarks.poker import measure_poker
 from benchmarks.rules import measure_rules
 from benchmarks.tickle import measure_tickle
 
 BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "rules": measure_rules,
     "tickle": measure_tickle,
+    "poker": measure_poker,
     "loading": measure_loading,
     "moves": measure_moves,
     "idle": measure_idle,

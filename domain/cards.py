@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Annotated, Any, Final
 
@@ -60,11 +60,12 @@ class Card:
     number: int
     shape: Shape
     colour: Colour
+    index: int = field(init=False, repr=False, compare=False)
+    """The place in the canonical order, 0..124, on which shuffles are defined (C2)."""
 
-    @property
-    def index(self) -> int:
-        """The place in the canonical order, 0..124, on which shuffles are defined (C2)."""
-        return 25 * (self.number - 1) + 5 * (self.shape - 1) + (self.colour - 1)
+    def __post_init__(self) -> None:
+        index = 25 * (self.number - 1) + 5 * (self.shape - 1) + (self.colour - 1)
+        object.__setattr__(self, "index", index)
 
     @property
     def value(self) -> int:

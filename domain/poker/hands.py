@@ -7,9 +7,10 @@ is the greater number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum, StrEnum
 from itertools import combinations
+from operator import attrgetter, getitem, itemgetter
 from typing import Final, NamedTuple
 
 from domain.cards import DECK, Card
@@ -55,35 +56,41 @@ class Strength(NamedTuple):
     total: int
     """The value of the five cards."""
     order: tuple[int, ...]
-    """The places of the five cards in the order of strength, the strongest first."""
+    """The weights of the five cards, the strongest first."""
 
     @property
     def cards(self) -> tuple[Card, ...]:
         """The five cards, the strongest first."""
-        return tuple(_BY_STRENGTH[place] for place in self.order)
+        return tuple(DECK[weight % (1 << _POINT)] for weight in self.order)
 
 
-_BY_STRENGTH: Final = sorted(DECK, key=lambda card: (card.value, card))
-"""All cards, the weakest first: by value, number, shape, colour (P7)."""
-_PLACE: Final = [_BY_STRENGTH.index(card) for card in DECK]
-"""For each card's index, its place. (A list of numbers, for hashing cards would take most of the time.)"""
-_VALUE: Final = [card.value for card in _BY_STRENGTH]
-
-_SINGLES: Final = [(card.number, 5 + card.shape, 10 + card.colour) for card in _BY_STRENGTH]
-"""For each place, the numbers of the card's three properties: 1..15."""
-_PAIRS: Final = [
-    (
-        16 + 5 * card.number + card.shape,
-        46 + 5 * card.number + card.colour,
-        76 + 5 * card.shape + card.colour,
-    )
-    for card in _BY_STRENGTH
-]
-"""For each place, the numbers of the card's three combinations of two properties: 17..."""
+_POINT: Final = 10
+"""One point of value, as a power of two."""
+_WEIGHTS: Final = [(card.value << _POINT) + card.index for card in DECK]
+"""For each card's index its weight. Weights compare as the cards do, by value, number, shape and colour (P7), and the
+sum of five tells the total of their values: their indexes together are less than one point."""
 
 _SETS: Final = range(1 << MOST_CARDS)
-_SIZE: Final = [members.bit_count() for members in _SETS]
-_MEMBERS: Final = [[at for at in range(MOST_CARDS) if members & (0x80 >> at)] for members in _SETS]
+_SIZE: Final = bytes(members.bit_count() for members in _SETS)
+_UP_TO: Final = [bytes(members for members in _SETS if _SIZE[members] <= size) for size in range(HAND)]
+"""For each size, all sets that are no larger."""
+_SINGLES: Final = 15
+"""How many values of properties there are; combinations of two come behind them."""
+
+
+def _marks(card: Card) -> tuple[int, ...]:
+    """Return the numbers of the card's three values of properties and of its three combinations of two of them."""
+    number, shape, colour = card.number - 1, card.shape - 1, card.colour - 1
+    pairs = (5 * number + shape, 25 + 5 * number + colour, 50 + 5 * shape + colour)
+    return number, 5 + shape, 10 + colour, *(_SINGLES + pair for pair in pairs)
+
+
+_MARKED: Final = [
+    {_WEIGHTS[card.index]: sum((0x80 >> at) << 8 * mark for mark in _marks(card)) for card in DECK}
+    for at in range(MOST_CARDS)
+]
+"""For each place among the sorted cards, and each card by its weight: a byte for each mark, with the bit of the place
+in those that the card has."""
 
 
 def _strongest(members: int, wanted: int) -> int:
@@ -93,90 +100,64 @@ def _strongest(members: int, wanted: int) -> int:
     return members
 
 
+def _filled(members: int) -> int:
+    """Return a set filled up to five with the strongest of the others; of more than five, the strongest five."""
+    return _strongest(members, HAND) | _strongest(0xFF & ~members, max(0, HAND - _SIZE[members]))
+
+
 _TWO: Final = [_strongest(members, 2) for members in _SETS]
 _THREE: Final = [_strongest(members, 3) for members in _SETS]
-_FIVE: Final = [_strongest(members, 5) for members in _SETS]
-_FILLED: Final = [
-    members | _strongest(0xFF & ~members, HAND - _SIZE[members]) if _SIZE[members] <= HAND else members
-    for members in _SETS
+_HANDS: Final = [
+    (hand, itemgetter(*(at for at in range(MOST_CARDS) if hand & (0x80 >> at)))) for hand in map(_filled, _SETS)
 ]
-"""A set filled up to five with the strongest of the others."""
+"""For each set, the hand that it is filled up to, and what takes that out of the sorted cards."""
+
+_index_of: Final = attrgetter("index")
+_weight_of: Final = _WEIGHTS.__getitem__
+_hand_of: Final = _HANDS.__getitem__
 
 
-def _cores(tics: list[int], singles: list[int]) -> tuple[Rank, list[int]]:
+def _cores(sets: bytes) -> tuple[Rank, Iterable[int]]:
     """Return the highest rank that the cards make, and the sets that make it, before they are filled up to five.
 
     Filling adds the strongest of the other cards: as no higher rank is in reach, it can't raise the rank.
 
     Args:
-        tics: for each combination of two properties that two or more cards have, their set.
-        singles: for each value of a property that three or more cards have, their set.
+        sets: for each mark, the set of the cards that have it.
     """
-    most = max(map(_SIZE.__getitem__, tics), default=0)
-    if most > 3:
-        rank = Rank.FIVE_CARD_TIC if most == 5 else Rank.FOUR_CARD_TIC
-        return rank, [tic for tic in tics if _SIZE[tic] == most]
-    if most == 3:
-        threes = [tic for tic in tics if _SIZE[tic] == 3]
+    tics = sets[_SINGLES:].translate(None, _UP_TO[1])
+    if threes := tics.translate(None, _UP_TO[2]):
+        if fours := threes.translate(None, _UP_TO[3]):
+            fives = fours.translate(None, _UP_TO[4])
+            return (Rank.FIVE_CARD_TIC, fives) if fives else (Rank.FOUR_CARD_TIC, fours)
         houses = [three | _TWO[tic & ~three] for three in threes for tic in tics if _SIZE[tic & ~three] > 1]
         return (Rank.BIG_HOUSE, houses) if houses else (Rank.THREE_CARD_TIC, threes)
-    if most == 2:
-        pairs = [a | b for at, a in enumerate(tics) for b in tics[:at] if not a & b]
-        if pairs:
-            return Rank.TWO_TIC_PAIRS, pairs
-    same = max(map(_SIZE.__getitem__, singles), default=0)
-    if same > 4:
-        return Rank.FIVE_CARD_SINGLE, [_FIVE[single] for single in singles if _SIZE[single] > 4]
-    if most == 2 and singles:
-        houses = [tic | _THREE[single & ~tic] for tic in tics for single in singles if _SIZE[single & ~tic] > 2]
-        if houses:
-            return Rank.LITTLE_HOUSE, houses
-    if same == 4:
-        return Rank.FOUR_CARD_SINGLE, [single for single in singles if _SIZE[single] == 4]
-    if most == 2:
+    if pairs := [a | b for a, b in combinations(tics, 2) if not a & b]:
+        return Rank.TWO_TIC_PAIRS, pairs
+    singles = sets[:_SINGLES].translate(None, _UP_TO[2])
+    if fives := singles.translate(None, _UP_TO[4]):
+        return Rank.FIVE_CARD_SINGLE, fives
+    if houses := [tic | _THREE[single & ~tic] for tic in tics for single in singles if _SIZE[single & ~tic] > 2]:
+        return Rank.LITTLE_HOUSE, houses
+    if fours := singles.translate(None, _UP_TO[3]):
+        return Rank.FOUR_CARD_SINGLE, fours
+    if tics:
         return Rank.TIC_PAIR, tics
-    return (Rank.THREE_CARD_SINGLE, singles) if singles else (Rank.HIGH_CARD, [0])
+    return (Rank.THREE_CARD_SINGLE, singles) if singles else (Rank.HIGH_CARD, b"\0")
 
 
-def _best(places: Sequence[int]) -> Strength:
-    """Return the strongest five of five to eight cards, given by their places in the order of strength."""
-    ordered = sorted(places, reverse=True)
-    masks = [0] * 111
-    bit = 0x80
-    for place in ordered:
-        a, b, c = _SINGLES[place]
-        d, e, f = _PAIRS[place]
-        masks[a] |= bit
-        masks[b] |= bit
-        masks[c] |= bit
-        masks[d] |= bit
-        masks[e] |= bit
-        masks[f] |= bit
-        bit >>= 1
-    singles = [mask for mask in masks[:16] if _SIZE[mask] > 2]
-    tics = [mask for mask in masks[16:] if mask & (mask - 1)]
-    rank, cores = _cores(tics, singles)
-    best = -1
-    for core in cores:
-        hand = _FILLED[core]
-        total = 0
-        for at in _MEMBERS[hand]:
-            total += _VALUE[ordered[at]]
-        key = total << 8 | hand
-        best = max(best, key)
-    return Strength(rank, best >> 8, tuple([ordered[at] for at in _MEMBERS[best & 0xFF]]))
-
-
-def best_hand(cards: Iterable[Card]) -> Strength:
+def best_hand(cards: Collection[Card]) -> Strength:
     """Return the strongest hand that five to eight different cards make (P6, P7).
 
     Raises:
         ValueError: there are fewer than five cards, or more than eight, or one is there twice.
     """
-    places = [_PLACE[card.index] for card in cards]
-    if not HAND <= len(places) <= MOST_CARDS or len(set(places)) != len(places):
+    ordered = sorted({*map(_weight_of, map(_index_of, cards))}, reverse=True)
+    if not HAND <= len(ordered) <= MOST_CARDS or len(ordered) != len(cards):
         raise ValueError(f"a hand is made of {HAND} to {MOST_CARDS} different cards")
-    return _best(places)
+    rank, cores = _cores(sum(map(getitem, _MARKED, ordered)).to_bytes(90, "little"))
+    best = max([sum(pick(ordered)) >> _POINT << 8 | hand for hand, pick in map(_hand_of, cores)])
+    return Strength(rank, best >> 8, _hand_of(best & 0xFF)[1](ordered))
 
 
 def strength_as(rank: Rank, cards: Iterable[Card]) -> Strength:
@@ -185,16 +166,16 @@ def strength_as(rank: Rank, cards: Iterable[Card]) -> Strength:
     Raises:
         ValueError: they are not five different cards.
     """
-    order = tuple(sorted((_PLACE[card.index] for card in cards), reverse=True))
+    order = tuple(sorted((_WEIGHTS[card.index] for card in cards), reverse=True))
     if len(set(order)) != HAND or len(order) != HAND:
         raise ValueError(f"a hand has {HAND} different cards")
-    return Strength(rank, sum(_VALUE[place] for place in order), order)
+    return Strength(rank, sum(order) >> _POINT, order)
 
 
 def highest_cards(cards: Iterable[Card]) -> Strength:
     """Return High Card with the five highest of some cards (P5)."""
-    order = sorted((_PLACE[card.index] for card in cards), reverse=True)[:HAND]
-    return strength_as(Rank.HIGH_CARD, (_BY_STRENGTH[place] for place in order))
+    strongest_last = sorted(cards, key=lambda card: _WEIGHTS[card.index])
+    return strength_as(Rank.HIGH_CARD, strongest_last[-HAND:])
 
 
 def ranks_of(cards: Iterable[Card]) -> frozenset[Rank]:

@@ -127,6 +127,7 @@ def decide(command: Command, table: PokerTable, at: datetime) -> tuple[Fact, ...
         case Resign():
             return _resign(table, command.seat, at)
         case DeclareHand():
+            must_be_in(table, command.seat)
             in_time(table, at)
             return _declare(command, table, at)
         case _:
@@ -195,7 +196,6 @@ def _call(command: Call, table: PokerTable) -> Fact:
 
 def _declare(command: DeclareHand, table: PokerTable, at: datetime) -> tuple[Fact, ...]:
     seat = command.seat
-    must_be_in(table, seat)
     if not table.declaring:
         raise RuleViolation("NOT_REVEALED", "P5", "Hands are declared when the cards are turned up.")
     if seat not in table.undeclared:
@@ -229,6 +229,8 @@ def _run_out_of_time(table: PokerTable, at: datetime) -> tuple[Fact, ...]:
         unfolding.then(_declaration(seat, highest))  # TIC Poker P5
         if times_out(unfolding.table, seat):
             unfolding.then(PlayerResigned(seat=seat))
+            if len(unfolding.table.still_in) == 1:  # G1: the last one has won, late or not
+                break
     return _score(unfolding, at)
 
 

@@ -107,7 +107,7 @@ def _round(table: PokerTable, viewer: Viewer) -> RoundView | None:
     if len(table.played) == table.deals:
         return _played(table.played[-1])
     declared = {fact.seat: fact for fact in table.declared}
-    acting = table.undeclared if table.declaring else table.to_act
+    acting = () if table.over else table.undeclared if table.declaring else table.to_act
 
     def cards(seat: int) -> tuple[Card | Hidden, ...]:
         shown = table.revealed_hands is not None and seat in {hand.seat for hand in table.revealed_hands.hands}

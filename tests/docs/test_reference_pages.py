@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from enum import StrEnum
+from math import comb
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,9 @@ import pytest
 from domain.decider import Fact
 from domain.games import FACT_TYPES
 from domain.lifecycle import Dealt, GameOpened
+from domain.poker.facts import Ending, PokerResult, RevealedHand, RoundPlace, Variation
+from domain.poker.facts import Options as PokerOptions
+from domain.poker.hands import Rank
 from domain.seating import TableOpened, TableOptions
 from domain.ticitaire.facts import Options as TicitaireOptions
 from domain.tickle.facts import Contact, Group, LaidCard, Options, Score, TickleResult
@@ -45,7 +50,8 @@ def rows(page: str) -> dict[str, list[str]]:
 
 
 def test_the_rules_are_found_in_the_source() -> None:
-    assert {("TABLE_FULL", "G3"), ("NIC_CONTACT", "K5"), ("RUN_NO_TIC", "S2"), ("MUST_LAY_DOWN", "")} <= set(REFUSALS)
+    found = {("TABLE_FULL", "G3"), ("NIC_CONTACT", "K5"), ("RUN_NO_TIC", "S2"), ("ALREADY_CALLED", "P3")}
+    assert found | {("MUST_LAY_DOWN", "")} <= set(REFUSALS)
 
 
 @pytest.mark.parametrize(("code", "ruling"), REFUSALS)
@@ -63,10 +69,21 @@ def test_the_page_has_no_refusal_that_the_rules_do_not_have() -> None:
 
 
 @pytest.mark.parametrize(
-    "ruling", [*(f"K{n}" for n in range(1, 17)), *(f"S{n}" for n in range(1, 12)), *(f"G{n}" for n in range(1, 5))]
+    "ruling",
+    [f"{kind}{n}" for kind, last in (("C", 4), ("K", 16), ("S", 11), ("P", 12), ("G", 4)) for n in range(1, last + 1)],
 )
 def test_every_ruling_has_its_paragraph(ruling: str) -> None:
     assert RULES.count(f"\n**{ruling}. ") == 1
+
+
+def test_the_page_has_the_ranks_in_their_order_with_counts_that_make_up_all_hands() -> None:
+    table = re.findall(r"^\| (\d+) \| ([\w -]+) \| [^|]+ \| ([\d,]+) \| ([\d.]+) % \|$", RULES, re.MULTILINE)
+    assert [(int(number), re.sub("[ -]", "_", name.upper())) for number, name, *_ in table] == [
+        (rank.value, rank.name) for rank in Rank
+    ]
+    counts = [int(count.replace(",", "")) for *_, count, _ in table]
+    assert sum(counts) == comb(125, 5)
+    assert [float(share) for *_, share in table] == [float(f"{100 * count / comb(125, 5):.4g}") for count in counts]
 
 
 def _fields(fact: type[Fact]) -> set[str]:
@@ -90,6 +107,10 @@ def test_every_fact_is_on_the_page_with_its_fields(topic: str) -> None:
         TableOptions,
         Options,
         TicitaireOptions,
+        PokerOptions,
+        RevealedHand,
+        RoundPlace,
+        PokerResult,
         Score,
         Contact,
         Group,
@@ -100,3 +121,8 @@ def test_every_fact_is_on_the_page_with_its_fields(topic: str) -> None:
 )
 def test_what_facts_are_made_of_is_on_the_page(values: type[Fact]) -> None:
     assert {field for field in values.model_fields if f"`{field}`" not in EVENTS} == set()
+
+
+@pytest.mark.parametrize("values", [Variation, Ending])
+def test_the_values_of_poker_facts_are_on_the_page(values: type[StrEnum]) -> None:
+    assert {value for value in values if f"`{value}`" not in EVENTS} == set()
