@@ -8,6 +8,7 @@ from uuid import UUID
 
 from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, WrongKind
 from domain.decider import RuleViolation
+from domain.events import key_digest
 from domain.game import Game
 from domain.seating import Join
 
@@ -56,12 +57,12 @@ class Rematches:
         opening = finished.decider.rematch
         if opening is None:
             raise WrongKind(finished.decider.kind)
-        if not finished.table.seat_of(player):
+        if not finished.table.attends(player):
             raise NotSeated
         if finished.table.finished is None:
-            raise RuleViolation("NOT_FINISHED", "G4", "A game is played again when it is over: play it to its end.")
+            raise RuleViolation("NOT_FINISHED", "G4", "Only a game that was played to its end can be played again.")
         command = opening(finished.table, game_id, player, moved_on)
-        again = self._not_cancelled(game_id)
+        again = self._table_for(game_id, None if key is None else key_digest(player, key))
         try:
             return self._games.open(finished.decider.kind, command, player=player, key=key, game_id=again)
         except KeyReused:  # it is there already
@@ -69,14 +70,15 @@ class Rematches:
                 again, lambda _: Join(player=player), player=player, expected_version=None, key=key, seated=False
             )
 
-    def _not_cancelled(self, game_id: UUID) -> UUID:
-        """Return the id of the rematch that was not cancelled, or of the next one."""
+    def _table_for(self, game_id: UUID, key: str | None) -> UUID:
+        """Return the id of the rematch that has answered a key, or was not cancelled, or else of the next one."""
         for turn in range(MOST):
             again = _rematch_id(game_id, turn)
             try:
-                if not self._games.game(again).table.cancelled:
-                    return again
+                game = self._games.game(again)
             except GameNotFound:
+                return again
+            if key in game.answered or not game.table.cancelled:
                 return again
         message = f"{MOST} rematches of this game were opened and cancelled: open a new table instead."
         raise RuleViolation("NO_MORE_REMATCHES", "G4", message)
