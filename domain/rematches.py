@@ -6,7 +6,7 @@ import hashlib
 from typing import Final
 from uuid import UUID
 
-from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, WrongKind
+from domain.application import AlreadyOpened, GameNotFound, Games, NotSeated, Outcome, WrongKind
 from domain.decider import RuleViolation
 from domain.events import key_digest
 from domain.game import Game
@@ -14,8 +14,10 @@ from domain.seating import Join
 
 __all__ = ["Rematches"]
 
-MOST: Final = 20
-"""Tables that are opened and cancelled again, for one finished game."""
+MOST_EACH: Final = 3
+"""Tables that one player opens and cancels again, for one finished game."""
+MOST: Final = 8 * MOST_EACH + 1
+"""Tables that there can be for one finished game, whoever opens them."""
 
 
 class Rematches:
@@ -62,25 +64,35 @@ class Rematches:
         if finished.table.finished is None:
             raise RuleViolation("NOT_FINISHED", "G4", "Only a game that was played to its end can be played again.")
         command = opening(finished.table, game_id, player, moved_on)
-        again = self._table_for(game_id, None if key is None else key_digest(player, key))
+        digest = None if key is None else key_digest(player, key)
+        again, table = self._table_for(game_id, player, digest)
+        if table is not None and table.table.deals and digest not in table.answered:
+            message = "This game was played again already, as its field `rematch` tells: ask for a rematch of that one."
+            raise RuleViolation("REMATCH_STARTED", "G4", message)
         try:
             return self._games.open(finished.decider.kind, command, player=player, key=key, game_id=again)
-        except KeyReused:  # it is there already
+        except AlreadyOpened:
             return self._games.handle(
                 again, lambda _: Join(player=player), player=player, expected_version=None, key=key, seated=False
             )
 
-    def _table_for(self, game_id: UUID, key: str | None) -> UUID:
-        """Return the id of the rematch that has answered a key, or was not cancelled, or else of the next one."""
+    def _table_for(self, game_id: UUID, player: UUID, key: str | None) -> tuple[UUID, Game | None]:
+        """Return the rematch that has answered a key, or was not cancelled, with its id; or else the id of the next."""
+        cancelled = 0
         for turn in range(MOST):
             again = _rematch_id(game_id, turn)
             try:
                 game = self._games.game(again)
             except GameNotFound:
-                return again
+                if cancelled >= MOST_EACH:
+                    break
+                return again, None
+            cancelled += game.table.cancelled and game.table.table_opened.host == player
             if key in game.answered or not game.table.cancelled:
-                return again
-        message = f"{MOST} rematches of this game were opened and cancelled: open a new table instead."
+                return again, game
+        message = (
+            f"You have opened and cancelled {MOST_EACH} rematches of this game: let another ask, or open a new table."
+        )
         raise RuleViolation("NO_MORE_REMATCHES", "G4", message)
 
 
