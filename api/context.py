@@ -83,7 +83,7 @@ class Context:
     players: DataLoader[UUID, Player | None] = field(init=False)
     """The names of players, asked for together."""
 
-    _records: dict[UUID, Game] = field(default_factory=dict)
+    _records: dict[UUID, asyncio.Future[Game]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.players = DataLoader(self._players)
@@ -94,10 +94,17 @@ class Context:
         Raises:
             GameNotFound: there is no such game.
         """
-        found = self._records.get(game_id)
-        if found is None or found.version < at_least:
-            found = self._records[game_id] = await self.world.blocking(lambda: self.world.games.game(game_id))
-        return found
+        while True:
+            reading = self._records.get(game_id)
+            if reading is None:
+                reading = asyncio.ensure_future(self.world.blocking(lambda: self.world.games.game(game_id)))
+                self._records[game_id] = reading
+                return await reading
+            found = await asyncio.shield(reading)
+            if found.version >= at_least:
+                return found
+            if self._records.get(game_id) is reading:  # the first of those who wait reads again, for all of them
+                del self._records[game_id]
 
     async def _players(self, ids: Collection[UUID]) -> list[Player | None]:
         found = await self.world.blocking(lambda: self.world.accounts.players(ids))

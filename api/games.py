@@ -35,7 +35,7 @@ from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
 from domain.lifecycle import Resign, Table
-from domain.seating import invitation_for
+from domain.seating import TableOpened, invitation_for
 from projections.lobby import Status
 
 __all__ = [
@@ -171,6 +171,11 @@ class Game(Node):
         """Return the players."""
         return [player(uuid) for uuid in self._table.company]
 
+    @strawberry.field(description="How many players the table takes.")
+    def takes(self) -> int:
+        """Return how many players the table takes."""
+        return self._table.takes
+
     @strawberry.field(description="Who sits where, seat 1 first; empty before the deal (ruling G4).")
     def seats(self) -> list[Seat]:
         """Return the seats."""
@@ -178,16 +183,25 @@ class Game(Node):
 
     @strawberry.field(
         description="The invitation of a private table, which others give to joinGame as `code`. Only its host is told "
-        "it, and only before the deal."
+        "it, while it waits for players."
     )
     def invitation(self) -> str | None:
         """Return the invitation, to the host."""
         return invitation_for(self._table, self.viewer)
 
+    @strawberry.field(description="The id of the game that this one plays again; null where it is no rematch.")
+    def rematch_of(self) -> strawberry.ID | None:
+        """Return the earlier game."""
+        opened = self._table.opened
+        earlier = opened.rematch if isinstance(opened, TableOpened) else None
+        return strawberry.ID(write_id("game", earlier.game)) if earlier else None
+
     @strawberry.field(description="The game that was opened to play this one again: see rematchGame.")
     async def rematch(self, info: Info) -> Game | None:
         """Return the rematch."""
         world = info.context.world
+        if self.record.decider.rematch is None:
+            return None
         again = await world.blocking(lambda: world.rematches.latest(self.record.id))
         return show(info, again) if again else None
 
@@ -211,7 +225,8 @@ class Game(Node):
         return Fairness(algorithm=opened.dealing, deal=opened.deal, commitment=opened.commitment, seeds=seeds)
 
     @strawberry.field(
-        description="Exactly what you may do at this version; empty if it is not your turn, or not your game."
+        description="Exactly what you may do in this game; empty if you have no part in it, or it is over: then see "
+        "rematchGame. In a position of the past: what was open to you after that event."
     )
     def legal_actions(self, info: Info) -> list[LegalAction]:
         """Return the actions open to the caller."""
@@ -378,9 +393,9 @@ async def open_game(info: Info, kind: str, command: Callable[[UUID], Command], k
 
 
 async def play(
-    info: Info, input: PlayInput, command: Callable[[int], Command], *, seated: bool = True
+    info: Info, input: PlayInput, command: Callable[[int], Command], *, seated: bool = True, kind: str | None = None
 ) -> CommandResult:
-    """Hand the caller's command to a game, and answer; ``seated`` where only those at its table may ask."""
+    """Hand the caller's command to a game, and answer; ``seated`` and ``kind`` as ``Games.handle`` has them."""
     caller, games = info.context.must_have(Scope.PLAY), info.context.world.games
     return await answer(
         info,
@@ -391,6 +406,7 @@ async def play(
             expected_version=input.expected_version,
             key=read_key(input.idempotency_key),
             seated=seated,
+            kind=kind,
         ),
     )
 

@@ -142,7 +142,7 @@ def weigh(schema: GraphQLSchema, document: DocumentNode, limits: Limits) -> Faul
             (weight.depth, "depth", limits.depth, "levels"),
             (fields, "fields", limits.fields, "fields"),
             (weight.aliases, "aliases", limits.aliases, "aliases"),
-            (weight.cost, "cost", limits.cost, "fields in the answer"),
+            (weight.cost, "cost", limits.cost, "fields in the answer, or fields that take much work"),
             (weight.width if is_mutation else 0, "mutations", limits.mutations, "mutations"),
         ):
             if amount > allowed:
@@ -154,6 +154,15 @@ def _excess(limit: str, allowed: int, what: str) -> QueryTooComplex:
     return QueryTooComplex(
         f"The document asks for more than {allowed} {what}.", extensions={"limit": limit, "allowed": allowed}
     )
+
+
+def _said_of(table: Mapping[str, int], parent: GraphQLNamedType | None, field: str) -> int | None:
+    """Return what a table says of a field: of its type, or else of an interface of it."""
+    if parent is None:
+        return None
+    interfaces = parent.interfaces if is_object_type(parent) else ()
+    names = (parent.name, *(interface.name for interface in interfaces))
+    return next((table[found] for name in names if (found := f"{name}.{field}") in table), None)
 
 
 class _Scales:
@@ -210,7 +219,7 @@ class _Scales:
     def _field(self, node: FieldNode, parent: GraphQLNamedType | None, level: int) -> _Weight:
         aliased = 1 if node.alias else 0
         name = node.name.value
-        effort = 1 + (self._limits.efforts.get(f"{parent.name}.{name}", 0) if parent else 0)
+        effort = 1 + (_said_of(self._limits.efforts, parent, name) or 0)
         if node.selection_set is None:
             return _Weight(1, 1, 1, aliased, effort)
         if name in {"__schema", "__type"}:  # as deep and long as the schema is, and the same for everyone
@@ -232,7 +241,7 @@ class _Scales:
                 if not isinstance(value, NullValueNode)
             ]
             return max(sizes, default=self._limits.page_size)
-        if (usual := self._limits.usual_lengths.get(f"{parent.name}.{node.name.value}")) is not None:
+        if (usual := _said_of(self._limits.usual_lengths, parent, node.name.value)) is not None:
             return usual
         if "pageInfo" in getattr(parent, "fields", ()):
             return 1  # the edges of a connection were counted where it was opened

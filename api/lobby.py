@@ -63,7 +63,7 @@ class GameListing:
         """Return the number of seats."""
         return self.row.takes
 
-    @strawberry.field(description="Whether it is joined with an invitation only, or is a rematch of a private table.")
+    @strawberry.field(description="Whether only those join who are invited: to a private table, or to a rematch.")
     def private(self) -> bool:
         """Return whether the table is private."""
         return self.row.private
@@ -129,7 +129,12 @@ class GameFilter:
 
     kind: GameKind | None = strawberry.field(default=None, description="Games of this kind.")
     status: Status | None = strawberry.field(default=None, description="Games that have come this far.")
-    private: bool | None = strawberry.field(default=None, description="Private tables, or those that anyone may join.")
+    private: bool | None = strawberry.field(
+        default=None, description="Private tables and rematches, or those that are open to anyone."
+    )
+    joinable: bool = strawberry.field(
+        default=False, description="Only tables that anyone may join now: open, not private, with a seat left."
+    )
     player_id: strawberry.ID | None = strawberry.field(
         default=None, description="Games at whose table this player is, or was to the end."
     )
@@ -143,7 +148,15 @@ async def list_games(
     before, kind = read_cursor(after), wanted.kind.value if wanted.kind else None
     status, private, seated = wanted.status, wanted.private, player or _player(wanted.player_id)
     rows = await info.context.world.blocking(
-        lambda: lobby.games(kind=kind, status=status, player=seated, private=private, before=before, first=most + 1)
+        lambda: lobby.games(
+            kind=kind,
+            status=status,
+            player=seated,
+            private=private,
+            joinable=wanted.joinable,
+            before=before,
+            first=most + 1,
+        )
     )
     return GameConnection.of(rows, most)
 

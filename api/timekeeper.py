@@ -133,7 +133,9 @@ class Timekeeper:
         whole, found = True, self._deadlines.running_through(outage.began)
         for deadline in found:
             # The key makes it happen once, whichever server comes to it, and however often.
-            whole &= self._act(deadline, ExtendDeadline(seconds=outage.seconds), key=f"outage {outage.id}")
+            # It names the deadline, for the turn may end meanwhile, and the next one has lost no time.
+            extend = ExtendDeadline(seconds=outage.seconds, deadline=deadline.due_at)
+            whole &= self._act(deadline, extend, key=f"outage {outage.id}")
         if whole:
             with self._datastore.transaction(commit=True) as cursor:
                 cursor.execute("UPDATE outages SET given_back = TRUE WHERE id = %s", (outage.id,))

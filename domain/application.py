@@ -23,7 +23,17 @@ from domain.lifecycle import GameOpened, SeedsRevealed
 from domain.storage import EventMapper, EventRecorder, LogBusy
 from domain.vault import Vault
 
-__all__ = ["GameNotFound", "Games", "KeyReused", "NotHandled", "NotSeated", "Outcome", "Undecided", "VersionConflict"]
+__all__ = [
+    "AlreadyOpened",
+    "GameNotFound",
+    "Games",
+    "KeyReused",
+    "NotHandled",
+    "NotSeated",
+    "Outcome",
+    "Undecided",
+    "VersionConflict",
+]
 __all__ += ["WrongKind"]
 
 MAX_ATTEMPTS: Final = 5
@@ -62,6 +72,10 @@ class VersionConflict(NotHandled):
 
 class KeyReused(NotHandled):
     """The idempotency key was used with other content."""
+
+
+class AlreadyOpened(KeyReused):
+    """The game of that id was opened by another request."""
 
 
 class Undecided(Exception):
@@ -118,7 +132,8 @@ class Games:
             game_id: the game's id, where it must be a certain one; else a new one.
 
         Raises:
-            KeyReused: the key opened a game with other content, or the game of that id was opened by another request.
+            KeyReused: the key opened a game with other content.
+            AlreadyOpened: the game of that id was opened by another request.
             RuleViolation: the rules refuse it.
             Undecided, OperationalError: the database is away.
         """
@@ -147,6 +162,7 @@ class Games:
         expected_version: int | None,
         key: str | None,
         seated: bool = True,
+        kind: str | None = None,
     ) -> Outcome:
         """Decide a player's command and append its events.
 
@@ -155,6 +171,7 @@ class Games:
             command: makes the command of the player's seat; 0 where the player has none.
             player: who asks.
             seated: only a player who is at the table may ask for it.
+            kind: only in a game of this kind; None where every kind that knows the command will do.
             expected_version: refuse where the game is at another version; None where the position does not matter.
             key: the same key again returns the first outcome.
 
@@ -164,12 +181,19 @@ class Games:
             Undecided, OperationalError: the database is away.
         """
 
-        def of_seat(game: Game) -> Command:
+        def admit(game: Game) -> None:
+            if kind not in (None, game.decider.kind):
+                raise WrongKind(game.decider.kind)
             if seated and not game.table.attends(player):
                 raise NotSeated
-            return command(game.table.seat_of(player))
 
-        return self._handle(game_id, of_seat, lambda asked, now: _cause(player, asked, key, now), expected_version)
+        return self._handle(
+            game_id,
+            lambda game: command(game.table.seat_of(player)),
+            lambda asked, now: _cause(player, asked, key, now),
+            expected_version,
+            admit,
+        )
 
     def act(self, game_id: UUID, command: Command, *, key: str | None = None) -> Outcome:
         """Decide a command that the server gives by itself, and append its events; the same key does so once.
@@ -188,6 +212,7 @@ class Games:
         command: Callable[[Game], Command],
         cause_of: Callable[[Command, datetime], Cause],
         expected_version: int | None,
+        admit: Callable[[Game], None] = lambda _: None,
     ) -> Outcome:
         current = 0
         with self._alone(game_id) as entry:
@@ -196,11 +221,12 @@ class Games:
                 if game is None:
                     raise GameNotFound
                 asked = command(game)
+                cause = cause_of(asked, now)
+                if cause.key in game.answered:  # before all else: who has left the table is told so again
+                    return self._again(game, cause)
+                admit(game)
                 if not isinstance(asked, game.decider.commands):
                     raise WrongKind(game.decider.kind)
-                cause = cause_of(asked, now)
-                if cause.key in game.answered:
-                    return self._again(game, cause)
                 current = game.version
                 if expected_version is not None and expected_version != current:
                     raise VersionConflict(current)
@@ -248,7 +274,9 @@ class Games:
 
     def _again(self, game: Game, cause: Cause) -> Outcome:
         first = game.answered.get(cause.key) if cause.key else None
-        if first is None or first.content != cause.content:
+        if first is None:
+            raise AlreadyOpened
+        if first.content != cause.content:
             raise KeyReused
         return Outcome(self.at(game.id, first.last), self._events_of(game.id, first), repeated=True)
 

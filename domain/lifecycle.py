@@ -164,6 +164,8 @@ class ExtendDeadline(Command):
     name: ClassVar[str] = "game.ExtendDeadline"
 
     seconds: int = Field(ge=1)
+    deadline: Instant | None = None
+    """The deadline that was running then; None for whichever runs now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +199,11 @@ class Table:
     def seat_of(self, player: UUID) -> int:
         """Return the player's seat, or 0."""
         return self.players.index(player) + 1 if player in self.players else 0
+
+    @property
+    def takes(self) -> int:
+        """How many players the table takes at most."""
+        return 1
 
     @property
     def company(self) -> tuple[UUID, ...]:
@@ -298,8 +305,10 @@ def extended(table: Table, command: ExtendDeadline) -> DeadlineExtended:
     """Return the fact that a deadline is later by some seconds (G2).
 
     Raises:
-        RuleViolation: there is no deadline.
+        RuleViolation: there is no deadline, or another one than that which the time is given back to.
     """
     if table.deadline is None:
         raise RuleViolation("NO_DEADLINE", "G2", "This game has no deadline.")
+    if command.deadline not in (None, table.deadline):
+        raise RuleViolation("OTHER_DEADLINE", "G2", "The turn whose time is given back has ended.")
     return DeadlineExtended(deadline=table.deadline + timedelta(seconds=command.seconds))

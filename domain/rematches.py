@@ -6,15 +6,18 @@ import hashlib
 from typing import Final
 from uuid import UUID
 
-from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, WrongKind
+from domain.application import AlreadyOpened, GameNotFound, Games, NotSeated, Outcome, WrongKind
 from domain.decider import RuleViolation
+from domain.events import key_digest
 from domain.game import Game
 from domain.seating import Join
 
 __all__ = ["Rematches"]
 
-MOST: Final = 20
-"""Tables that are opened and cancelled again, for one finished game."""
+MOST_EACH: Final = 3
+"""Tables that one player opens and cancels again, for one finished game."""
+MOST: Final = 8 * MOST_EACH + 1
+"""Tables that there can be for one finished game, whoever opens them."""
 
 
 class Rematches:
@@ -56,29 +59,40 @@ class Rematches:
         opening = finished.decider.rematch
         if opening is None:
             raise WrongKind(finished.decider.kind)
-        if not finished.table.seat_of(player):
+        if not finished.table.attends(player):
             raise NotSeated
         if finished.table.finished is None:
-            raise RuleViolation("NOT_FINISHED", "G4", "A game is played again when it is over: play it to its end.")
+            raise RuleViolation("NOT_FINISHED", "G4", "Only a game that was played to its end can be played again.")
         command = opening(finished.table, game_id, player, moved_on)
-        again = self._not_cancelled(game_id)
+        digest = None if key is None else key_digest(player, key)
+        again, table = self._table_for(game_id, player, digest)
+        if table is not None and table.table.deals and digest not in table.answered:
+            message = "This game was played again already, as its field `rematch` tells: ask for a rematch of that one."
+            raise RuleViolation("REMATCH_STARTED", "G4", message)
         try:
             return self._games.open(finished.decider.kind, command, player=player, key=key, game_id=again)
-        except KeyReused:  # it is there already
+        except AlreadyOpened:
             return self._games.handle(
                 again, lambda _: Join(player=player), player=player, expected_version=None, key=key, seated=False
             )
 
-    def _not_cancelled(self, game_id: UUID) -> UUID:
-        """Return the id of the rematch that was not cancelled, or of the next one."""
+    def _table_for(self, game_id: UUID, player: UUID, key: str | None) -> tuple[UUID, Game | None]:
+        """Return the rematch that has answered a key, or was not cancelled, with its id; or else the id of the next."""
+        cancelled = 0
         for turn in range(MOST):
             again = _rematch_id(game_id, turn)
             try:
-                if not self._games.game(again).table.cancelled:
-                    return again
+                game = self._games.game(again)
             except GameNotFound:
-                return again
-        message = f"{MOST} rematches of this game were opened and cancelled: open a new table instead."
+                if cancelled >= MOST_EACH:
+                    break
+                return again, None
+            cancelled += game.table.cancelled and game.table.table_opened.host == player
+            if key in game.answered or not game.table.cancelled:
+                return again, game
+        message = (
+            f"You have opened and cancelled {MOST_EACH} rematches of this game: let another ask, or open a new table."
+        )
         raise RuleViolation("NO_MORE_REMATCHES", "G4", message)
 
 

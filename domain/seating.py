@@ -167,6 +167,11 @@ class SharedTable(Table):
         raise LookupError("the table is not opened yet")
 
     @property
+    def takes(self) -> int:
+        """How many players the table takes at most."""
+        return self.table_opened.takes
+
+    @property
     def company(self) -> tuple[UUID, ...]:
         """Who is at the table, with a seat or before there are seats, in the order of joining."""
         return self.joined

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from domain import seating
 from domain.decider import Command, Fact, RuleViolation
-from domain.lifecycle import PlayerResigned, Resign, Timed, TimedOut, changed
+from domain.lifecycle import PlayerResigned, Resign, Table, Timed, TimedOut, changed
 from domain.seating import Leave, SharedTable
 
 __all__ = [
@@ -91,9 +91,9 @@ def deadline_at(table: SharedTable, at: datetime) -> datetime | None:
     return None if seconds is None else at + timedelta(seconds=seconds)
 
 
-def leaving(command: Command, table: SharedTable) -> Command:
+def leaving(command: Command, table: Table) -> Command:
     """Return the resignation that leaving a started game is (G1); any other command as it is."""
-    if isinstance(command, Leave) and table.deals and command.player in table.joined:
+    if isinstance(command, Leave) and table.deals and table.seat_of(command.player):
         return Resign(seat=table.seat_of(command.player))
     return command
 

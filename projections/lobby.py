@@ -54,6 +54,11 @@ TABLES: Final = (
 )
 
 
+JOINABLE: Final = (
+    "status = 'open' AND NOT private AND takes > (SELECT count(*) FROM lobby_players p WHERE p.game = g.game)"
+)
+
+
 class Status(StrEnum):
     """How far a game has come."""
 
@@ -84,7 +89,9 @@ class Lobby:
             match fact:
                 case GameOpened():
                     at = event.cause.at
-                    takes, private = (fact.takes, fact.options.private) if isinstance(fact, TableOpened) else (1, False)
+                    takes, private = 1, False
+                    if isinstance(fact, TableOpened):
+                        takes, private = fact.takes, fact.options.private or fact.rematch is not None
                     cursor.execute(
                         "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, NULL)",
                         (
@@ -149,7 +156,7 @@ class GameRow:
     takes: int
     """How many players it takes at most."""
     private: bool
-    """Whether it is joined with an invitation only."""
+    """Whether only those join who are invited: with an invitation, or to a rematch."""
     opened_at: datetime
     changed_at: datetime
     version: int
@@ -173,10 +180,13 @@ class LobbyQueries:
         status: Status | None = None,
         player: UUID | None = None,
         private: bool | None = None,
+        joinable: bool = False,
         before: int | None = None,
         first: int = 20,
     ) -> list[GameRow]:
         """Return at most ``first`` games, the newest first, that were opened before a position.
+
+        ``joinable`` wants those only that anyone may join now.
 
         Raises:
             OperationalError: the database is away.
@@ -188,6 +198,8 @@ class LobbyQueries:
             if value is not None:
                 conditions.append(SQL(condition))
                 parameters.append(value)
+        if joinable:
+            conditions.append(SQL(JOINABLE))
         if player is not None:
             conditions.append(SQL("EXISTS (SELECT FROM lobby_players s WHERE s.game = g.game AND s.player = %s)"))
             parameters.append(player)

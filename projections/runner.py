@@ -82,7 +82,8 @@ class Follower:
                     cursor.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(table)))
                 update = "UPDATE projection_positions SET position = 0, version = %s WHERE name = %s"
                 cursor.execute(update, (version, name))
-            self._projection.create_tables(cursor)
+            if row is None or row["version"] <= version:
+                self._projection.create_tables(cursor)
 
     def step(self) -> int:
         """Take in the next batch, if there is one; return how many events it had.
@@ -149,10 +150,13 @@ class Follower:
         return len(events)
 
     def _position(self, cursor: Cursor[DictRow]) -> int:
-        query = "SELECT position FROM projection_positions WHERE name = %s FOR UPDATE"
-        row = cursor.execute(query, (self._projection.name,)).fetchone()
+        name, version = self._projection.name, self._projection.version
+        query = "SELECT position, version FROM projection_positions WHERE name = %s FOR UPDATE"
+        row = cursor.execute(query, (name,)).fetchone()
         if row is None:
-            raise LookupError(f"the projection {self._projection.name} has no tables yet")
+            raise LookupError(f"the projection {name} has no tables yet")
+        if row["version"] != version:  # another program's: nothing is written into tables that one does not know
+            raise LookupError(f"the tables of {name} have version {row['version']}; this program knows {version}")
         return int(row["position"])
 
     def _set_position(self, cursor: Cursor[DictRow], position: int) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import strawberry
 from pydantic import ValidationError
 
+from api.accounts import Scope
 from api.context import Info
 from api.errors import invalid_input
 from api.games import CommandResult, MoveInput, PlayInput, open_game, play
@@ -64,6 +65,7 @@ class TicitaireMutation:
     @strawberry.mutation(description="Open a game of Ticitaire. It is dealt at once.")
     async def open_ticitaire(self, info: Info, input: Annotated[OpenTicitaireInput, Input]) -> CommandResult:
         """Open a game."""
+        info.context.must_have(Scope.PLAY)
         try:
             options = f.Options(take_back=input.take_back, strict_duo=input.strict_duo, time_limit=input.time_limit)
         except ValidationError:
@@ -103,4 +105,4 @@ class TicitaireMutation:
     @strawberry.mutation(description="Give up (ruling S9). The game is over and its seed is revealed.")
     async def give_up_ticitaire(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
         """Give up."""
-        return await play(info, input, lambda seat: Resign(seat=seat))
+        return await play(info, input, lambda seat: Resign(seat=seat), kind=rules.TICITAIRE.kind)

@@ -11,7 +11,7 @@ import strawberry
 from api.cards import Card, CardSlot, faces, slots
 from api.context import Info
 from api.facts import Place, places
-from api.games import REPLAY_EFFORT, Game, LegalAction
+from api.games import Game, LegalAction
 from domain.decider import Command, OpenCommand
 from domain.game import Game as Record
 from domain.lifecycle import Resign
@@ -222,7 +222,7 @@ def actions(record: Record, commands: Sequence[OpenCommand]) -> list[LegalAction
 
 
 TYPES: Final = (TicitaireGame, TicitaireMove, TicitaireStep)
-EFFORTS: Final = {"TicitaireGame.position": REPLAY_EFFORT, "TicitaireGame.prospect": 2_000}
+EFFORTS: Final = {"TicitaireGame.prospect": 2_000}
 USUAL_LENGTHS: Final = {
     "TicitaireGame.columns": 7,
     "TicitaireColumn.buried": 7,
@@ -231,7 +231,6 @@ USUAL_LENGTHS: Final = {
     "TicitaireGame.high": 20,
     "TicitaireGame.stock": 69,
     "TicitaireGame.waste": 30,
-    "TicitaireGame.legalActions": 12,
     "TicitaireGame.seats": 1,
     "TicitaireMove.cards": 3,
     "TicitaireResult.places": 1,

@@ -104,8 +104,8 @@ class TickleGroup:
 class TickleScore:
     """A score."""
 
-    contacts: list[TickleContact] = strawberry.field(description="Every new contact.")
-    groups: list[TickleGroup] = strawberry.field(description="Every group that scores.")
+    contacts: list[TickleContact] = strawberry.field(description="Every new contact, sorted by cells.")
+    groups: list[TickleGroup] = strawberry.field(description="Every group that scores, sorted by combination.")
     tic_points: int = strawberry.field(description="2 for each new Tic.")
     group_points: int = strawberry.field(description="The bonuses of the groups.")
     extreme_points: int = strawberry.field(description="The Extreme bonuses.")

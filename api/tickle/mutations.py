@@ -7,6 +7,7 @@ from typing import Annotated
 import strawberry
 from pydantic import ValidationError
 
+from api.accounts import Scope
 from api.context import Info
 from api.errors import InvalidInput, invalid_input
 from api.games import CommandResult, MoveInput, open_game, play
@@ -56,6 +57,7 @@ class TickleMutation:
     )
     async def open_tickle(self, info: Info, input: Annotated[OpenTickleInput, Input]) -> CommandResult:
         """Open a table."""
+        info.context.must_have(Scope.PLAY)
         try:
             options = f.Options(
                 seats=input.seats,
@@ -82,6 +84,7 @@ class TickleMutation:
     )
     async def lay_tickle_cards(self, info: Info, input: Annotated[LayTickleCardsInput, Input]) -> CommandResult:
         """Lay cards."""
+        info.context.must_have(Scope.PLAY)
         try:
             cards = read_laydown(input.cards)
         except InvalidInput as error:

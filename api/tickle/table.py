@@ -11,7 +11,7 @@ from api.cards import CardSlot, slots
 from api.context import Info
 from api.errors import InvalidInput, reasons
 from api.faults import BadUserInput
-from api.games import REPLAY_EFFORT, Game, LegalAction
+from api.games import Game, LegalAction
 from api.nodes import page_size
 from api.tables import TableSettings, plain_action, settings_of
 from api.tickle.laydowns import (
@@ -159,12 +159,22 @@ class TickleGame(Game):
     @strawberry.field(description="Cards left to draw.")
     def deck_count(self) -> int:
         """Return the size of the deck."""
-        return self._view.deck
+        return len(self._view.deck)
+
+    @strawberry.field(description="The cards left to draw, the next one first; open once the seeds are revealed.")
+    def deck(self) -> list[CardSlot]:
+        """Return the deck."""
+        return slots(self._view.deck)
 
     @strawberry.field(description="Cards out of play in a short game (ruling K15).")
     def set_aside_count(self) -> int:
         """Return how many cards are set aside."""
-        return self._view.set_aside
+        return len(self._view.set_aside)
+
+    @strawberry.field(description="The cards out of play (ruling K15); open once the seeds are revealed.")
+    def set_aside(self) -> list[CardSlot]:
+        """Return the cards that are set aside."""
+        return slots(self._view.set_aside)
 
     @strawberry.field(description="Whose turn it is; null before the deal and once the game is over.")
     def turn(self) -> TickleTurn | None:
@@ -182,7 +192,9 @@ class TickleGame(Game):
         """Return what began the final stage."""
         return self._view.closing
 
-    @strawberry.field(description="Whether a score has reached the target: the game ends with this round (ruling K16).")
+    @strawberry.field(
+        description="Whether some seat has scored the target: the game ends with this round (ruling K16)."
+    )
     def target_reached(self) -> bool:
         """Return whether the target is reached."""
         return self._view.target_reached
@@ -195,15 +207,18 @@ class TickleGame(Game):
 
     @strawberry.field(
         description="Whether a laydown would be legal, with every reason why not, and what it would score; nothing is "
-        "played. It looks at the grid and your hand as they are, also when it is not your turn."
+        "played. It looks at the grid and your hand as they are, also out of turn. Null if you have no hand."
     )
     def check_laydown(
         self,
         cards: Annotated[list[LayCardInput], strawberry.argument(description="The cards in their cells.")],
         seat: SeatArgument = None,
-    ) -> TickleLaydownCheck:
+    ) -> TickleLaydownCheck | None:
         """Check a laydown without playing it."""
-        table, of = self._with_hand(seat)
+        of = self._whose_hand(seat)
+        if of is None:
+            return None
+        table: TickleTable = self.record.table
         try:
             laid = laid_of(read_laydown(cards))
         except InvalidInput as error:
@@ -215,40 +230,43 @@ class TickleGame(Game):
 
     @strawberry.field(
         description="Legal laydowns of your hand on the grid as they are, those with most points first, found by a "
-        "search with a bound. On an empty grid only laydowns in a row from (0, 0) on are told; others are the same."
+        "search with a bound. On an empty grid only laydowns in a row from (0, 0) on are told; others are the same. "
+        "Null if you have no hand."
     )
     async def laydowns(
         self,
         info: Info,
         first: Annotated[int, strawberry.argument(description="At most so many, 1..100.")] = 10,
         seat: SeatArgument = None,
-    ) -> TickleLaydownPage:
+    ) -> TickleLaydownPage | None:
         """Search laydowns."""
-        (table, of), most = self._with_hand(seat), page_size(first)
+        of, most = self._whose_hand(seat), page_size(first)
+        if of is None:
+            return None
+        table: TickleTable = self.record.table
         drawn = table.drawn_card if of == table.turn else None
         hand = table.hand_set(of)
         found = await info.context.world.blocking(lambda: best_laydowns(table.grid, hand, drawn, first=most))
         nodes = [shown_laydown(points, laid) for points, laid in found.laydowns]
         return TickleLaydownPage(nodes=nodes, bound=BOUND, bound_reached=found.bound_reached)
 
-    def _with_hand(self, seat: int | None) -> tuple[TickleTable, int]:
-        """Return the table and a seat whose hand the viewer may see.
+    def _whose_hand(self, seat: int | None) -> int | None:
+        """Return a seat whose hand the viewer may see: the one that was named, or his own; None where he has none.
 
         Raises:
-            BadUserInput: there is no such hand, or the viewer may not see it.
+            BadUserInput: there is no such seat, or the viewer may not see its hand.
         """
-        table: TickleTable = self.record.table
-        of = self.viewer.seat if seat is None else seat
-        if table.dealt is None:
-            raise BadUserInput("There are no hands before the deal: wait for the start of the game.")
-        if not 1 <= of <= len(table.players):
-            raise BadUserInput("This needs a hand: your own, or in a revealed position that of the `seat` you name.")
-        if of != self.viewer.seat and not self.viewer.everything:
+        seats = len(self._view.seats)
+        if seat is None:
+            return self.viewer.seat if 1 <= self.viewer.seat <= seats else None
+        if not 1 <= seat <= seats:
+            raise BadUserInput(f"`seat` is 1 to {seats}." if seats else "There are no hands before the deal.")
+        if seat != self.viewer.seat and not self.viewer.everything and self._table.revealed is None:
             raise BadUserInput(
-                "The hands of others are not revealed before the game is over; then ask for them in "
+                "The hands of others are not open before the game is over; after it, also those of the past are, in "
                 "`position(version, revealed: true)`."
             )
-        return table, of
+        return seat
 
     @property
     def _view(self) -> TickleView:
@@ -270,20 +288,19 @@ def actions(record: Record, commands: Sequence[OpenCommand]) -> list[LegalAction
 
 TYPES: Final = (TickleGame,)
 EFFORTS: Final = {
-    "TickleGame.position": REPLAY_EFFORT,
-    "TickleGame.rematch": 50,
     "TickleGame.checkLaydown": 20,
     "TickleGame.laydowns": 4_000,
 }
 USUAL_LENGTHS: Final = {
     "TickleGame.grid": 60,
     "TickleGame.hands": 3,
-    "TickleGame.seats": 3,
-    "TickleGame.players": 3,
+    "TickleGame.deck": 50,
+    "TickleGame.setAside": 20,
     "TickleGame.legalActions": 3,
     "TickleSeat.hand": 7,
     "TickleResult.places": 3,
     "TickleFinished.places": 3,
+    "TickleOpened.rematchPlayers": 1,
     "TickleLaydown.cards": 3,
     "TickleLaydownPage.nodes": 1,  # the page was counted where it was opened
     "TickleLaydownPlayed.cards": 3,

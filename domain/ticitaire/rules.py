@@ -28,11 +28,13 @@ from domain.lifecycle import (
     still_open,
     time_out,
 )
+from domain.seating import Leave
 from domain.ticitaire import facts as f
 from domain.ticitaire.facts import Ending, Spot
 from domain.ticitaire.moves import legal_routes, must_be_legal
 from domain.ticitaire.table import DEALT, Layout, TicitaireTable
 from domain.ticitaire.views import TicitaireView, view
+from domain.turns import leaving
 
 __all__ = ["TICITAIRE", "MoveCards", "OpenTicitaire", "RecycleWaste", "TakeBack", "TurnStock"]
 __all__ += ["decide", "evolve", "legal_commands"]
@@ -94,6 +96,7 @@ def decide(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact,
         RuleViolation: a rule refuses it.
         LookupError: it needs a hidden card, and the table was folded without its seeds.
     """
+    command = leaving(command, table)
     if isinstance(command, OpenTicitaire):
         return _open(command, table, at)
     still_open(table, "S9")
@@ -314,7 +317,7 @@ TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     ruleset=RULESET,
     deals=1,
     facts=f.FACTS,
-    commands=(OpenTicitaire, MoveCards, TurnStock, RecycleWaste, TakeBack, Resign, RunOutOfTime, ExtendDeadline),
+    commands=(OpenTicitaire, MoveCards, TurnStock, RecycleWaste, TakeBack, Resign, Leave, RunOutOfTime, ExtendDeadline),
     empty=empty,
     decide=decide,
     evolve=evolve,

@@ -62,7 +62,7 @@ def _of_the_hand(hand: int, laid: Laid, drawn: int | None, *, opening: bool) -> 
         yield Reason("TOO_MANY_CARDS", "K2", f"A laydown has 1 to {HAND} cards, not {len(laid)}.")
     missing = [(cell, card) for cell, card in laid if not hand >> card & 1]
     if missing:
-        names = _named(card for _, card in missing)
+        names = _named(dict.fromkeys(card for _, card in missing))
         cells = tuple(cell for cell, _ in missing)
         yield Reason("CARD_NOT_IN_HAND", "K2", f"You do not hold {names}.", cells)
     twice = [card for card, times in Counter(card for _, card in laid).items() if times > 1]

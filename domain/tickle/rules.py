@@ -190,7 +190,8 @@ def _illegal(reasons: Sequence[Reason]) -> RuleViolation:
     if len(reasons) == 1:
         message = reasons[0].message
     else:
-        message = f"{len(reasons)} rules say no: {' '.join(dict.fromkeys(reason.message for reason in reasons))}"
+        messages = tuple(dict.fromkeys(reason.message for reason in reasons))
+        message = f"There are {len(messages)} reasons why not. {' '.join(messages)}" if messages[1:] else messages[0]
     return RuleViolation("ILLEGAL_LAYDOWN", reasons[0].ruling, message, reasons)
 
 
@@ -288,17 +289,20 @@ def evolve(table: TickleTable, fact: Fact) -> TickleTable:
                 held=_added(table.held, seat, -len(fact.cards)),
                 points=_added(table.points, seat, fact.score.total),
                 drawn=None,
+                turn_ended=True,
             )
         case f.HandRefilled(seat=seat, cards=cards):
             return _drew(after, seat, cards)
         case f.CardDrawn(seat=seat):
             return changed(_drew(after, seat, 1), drawn=table.next)
         case f.LaydownDeclined(seat=seat):
-            return changed(acted(after, seat), drawn=None)
+            return changed(acted(after, seat), drawn=None, turn_ended=True)
         case TurnBegan():
-            return changed(after, drawn=None)
+            return changed(after, drawn=None, turn_ended=False)
         case f.TurnPassed(seat=seat, round=number):
-            return changed(after, turn=seat, round=number, drawn=None, deadline=None)
+            return changed(after, turn=seat, round=number, drawn=None, deadline=None, turn_ended=True)
+        case TimedOut():
+            return changed(after, turn_ended=True)
         case _:
             return _evolve_seldom(after, fact)
 
@@ -383,7 +387,7 @@ def legal_commands(table: TickleTable, viewer: Viewer) -> tuple[OpenCommand, ...
         return seating.open_commands(table, viewer)
     if seat in table.resigned:
         return ()
-    if seat != table.turn:
+    if seat != table.turn or table.turn_ended:
         return (Resign(seat=seat),)
     able = can_lay(table.grid, table.hand_set(seat), table.drawn_card)
     commands: list[OpenCommand] = [LayDown] if able else []

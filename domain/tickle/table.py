@@ -46,6 +46,8 @@ class TickleTable(TurnTable):
     """The deck position of the next card."""
     end: int = len(DECK)
     """Where the deck ends: what follows is set aside (K15)."""
+    turn_ended: bool = False
+    """The seat that has the turn has done with it, and the next turn has not begun."""
     drawn: int | None = None
     """The deck position of the card that was drawn in this turn."""
     points: tuple[int, ...] = ()

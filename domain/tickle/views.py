@@ -36,9 +36,10 @@ class TickleView:
     grid: tuple[tuple[Cell, Card], ...]
     """Sorted by row, then by column."""
     seats: tuple[SeatView, ...]
-    deck: int
-    """Cards left to draw."""
-    set_aside: int
+    deck: tuple[Card | Hidden, ...]
+    """The cards left to draw, the next one first."""
+    set_aside: tuple[Card | Hidden, ...]
+    """The cards out of play (K15)."""
     turn: int
     """The seat whose turn it is; 0 where none has it."""
     round: int
@@ -46,14 +47,22 @@ class TickleView:
     """The card that was drawn in this turn; None where none was."""
     closing: Closing | None
     target_reached: bool
+    """Whether some seat's points have reached the target (K16)."""
     result: TickleFinished | None
 
 
 def view(table: TickleTable, viewer: Viewer) -> TickleView:
     """Return what the viewer may see."""
 
+    everything = viewer.everything or table.revealed is not None
+
     def sees(seat: int) -> bool:
-        return (viewer.everything or seat == viewer.seat) and table.deck is not None
+        return (everything or seat == viewer.seat) and table.deck is not None
+
+    def undealt(positions: range) -> tuple[Card | Hidden, ...]:
+        if table.dealt is None:
+            return ()
+        return tuple(map(table.card, positions)) if everything and table.deck else (HIDDEN,) * len(positions)
 
     def seat_view(seat: int) -> SeatView:
         return SeatView(
@@ -75,12 +84,12 @@ def view(table: TickleTable, viewer: Viewer) -> TickleView:
             (cell, DECK[card]) for cell, card in sorted(table.grid.cards.items(), key=lambda item: item[0][::-1])
         ),
         seats=tuple(seat_view(seat) for seat in range(1, len(table.got) + 1)),
-        deck=table.left if table.dealt else 0,
-        set_aside=table.dealt.set_aside if table.dealt else 0,
+        deck=undealt(range(table.next, table.end)),
+        set_aside=undealt(range(table.end, len(DECK))),
         turn=0 if table.over else table.turn,
         round=table.round,
         drawn=drawn,
         closing=table.closing,
-        target_reached=table.target_reached,
+        target_reached=table.options.target is not None and max(table.points, default=0) >= table.options.target,
         result=table.finished if isinstance(table.finished, TickleFinished) else None,
     )

@@ -1,6 +1,6 @@
 """Every operation, as Schemathesis makes it from the schema: it succeeds where it should, and nothing ever breaks.
 
-Of the documents that may ask for anything, half get ids of what exists in the place of made-up ones. The others get
+Of the documents that may ask for anything, most get ids of what exists in the place of made-up ones. The others get
 arguments with which the operation must succeed. The selections are Schemathesis's in all of them.
 """
 
@@ -34,6 +34,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from api.schema import schema
+from tests.api.company import HANDS, do, known_deck, laid, opened, started_by
 from tests.client import Client
 from tests.conftest import cloned, in_memory, started
 
@@ -63,6 +64,9 @@ NESTED = {
 }
 """Arguments of fields within the answers with which they succeed."""
 
+OF_A_HAND = {"laydowns", "checkLaydown"}
+"""Fields that fail where there is no hand to look at, as in a position before the deal."""
+
 CODES = {"BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "QUERY_TOO_COMPLEX", "ERRORS_OMITTED"}
 """The only codes of top-level errors that a known caller's query or mutation may meet."""
 
@@ -73,8 +77,11 @@ class House:
 
     runner: asyncio.Runner
     ada: Client
+    bob: Client
     player: str
     game: Any
+    tickle: Any
+    """A game in which Ada has a hand."""
     turned_over: Any = None
     """A game whose stock is empty."""
 
@@ -83,6 +90,20 @@ class House:
 
     def play(self, mutation: str, game: Any, **input: Any) -> Any:
         return self.runner.run(self.ada.play(mutation, game, **input))["game"]
+
+    def table(self, *, guest: bool = True, **options: Any) -> Any:
+        """A table of Tickle that Ada has opened; her game as the last to come sees it."""
+        return self.runner.run(opened(self.ada, *([self.bob] if guest else []), **options))
+
+    def started(self) -> Any:
+        """A game of Tickle in which Ada has the turn, and can lay."""
+        return self.runner.run(started_by(self.ada, self.bob, seating="AS_JOINED"))
+
+    def after(self, game: Any, *steps: tuple[Client, str], **input: Any) -> Any:
+        """The game after mutations; the first of them is given the input."""
+        for player, mutation in steps:
+            game, input = self.runner.run(do(player, mutation, game, **input))["game"], {}
+        return game
 
     def another_token(self) -> Client:
         issued = self.runner.run(self.ada.ask("mutation { issueToken(input: {}) { ... on TokenIssued { token } } }"))
@@ -121,6 +142,24 @@ def _move(house: House) -> dict[str, str]:
     return _upon(game, **{end: moves[0][end] for end in ("from", "to")}) if moves else _move(house)
 
 
+OPENING = [(0, 0, HANDS[0][2]), (1, 0, HANDS[0][0])]
+"""After it the next seat, which is Bob's, can't lay, and the seat of Ada can't when he has declined."""
+
+
+def _unable(house: House) -> Any:
+    """A game in which Ada can't lay."""
+    steps = [(house.ada, "layTickleCards"), (house.bob, "drawTickleCard"), (house.bob, "declineTickleLaydown")]
+    return house.after(house.started(), *steps, cards=laid(*OPENING))
+
+
+def _cards(cards: list[tuple[int, int, str]]) -> str:
+    return "[%s]" % ", ".join(f"{{card: {json.dumps(card)}, x: {x}, y: {y}}}" for x, y, card in cards)  # noqa: UP031
+
+
+def _of(game: Any) -> dict[str, str]:
+    return _input(gameId=json.dumps(game["id"]))
+
+
 HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "serverInfo": lambda _: {},
     "viewer": lambda _: {},
@@ -135,7 +174,17 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "turnTicitaireStock": lambda house: _upon(house.open()),
     "recycleTicitaireWaste": lambda house: _upon(house.game_with_an_empty_stock()),
     "takeBackTicitaireMoves": lambda house: _upon(house.play("turnTicitaireStock", house.open(takeBack=True))),
-    "giveUpTicitaire": lambda house: _input(gameId=json.dumps(house.open()["id"])),
+    "giveUpTicitaire": lambda house: _of(house.open()),
+    "openTickle": lambda _: _input(seats=3, deck="HALF", seating="AS_JOINED", private="true", target=100),
+    "joinGame": lambda house: _of(house.runner.run(opened(house.bob))),
+    "leaveGame": lambda house: _of(house.runner.run(opened(house.bob, house.ada))),
+    "startGame": lambda house: _of(house.table()),
+    "cancelGame": lambda house: _of(house.table(guest=False)),
+    "resignGame": lambda house: _of(house.started()),
+    "rematchGame": lambda house: _of(house.after(house.started(), (house.bob, "resignGame"))),
+    "layTickleCards": lambda house: _upon(house.started(), cards=_cards(OPENING)),
+    "drawTickleCard": lambda house: _upon(_unable(house)),
+    "declineTickleLaydown": lambda house: _upon(house.after(_unable(house), (house.ada, "drawTickleCard"))),
 }
 """The arguments, as GraphQL writes them, with which each operation succeeds."""
 
@@ -155,6 +204,8 @@ class _Succeeding(Visitor):
         self.arguments = {**NESTED, operation: arguments}
 
     def leave_field(self, node: FieldNode, *_: Any) -> FieldNode:
+        if node.name.value in OF_A_HAND:
+            return FieldNode(alias=node.alias, name=NameNode(value="__typename"))
         known = self.arguments.get(node.name.value)
         if known is None or not node.arguments:  # whatever may be left out has a default that fits
             return node
@@ -191,14 +242,16 @@ class _WithIds(Visitor):
 
 @pytest.fixture(scope="module")
 def house(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[House]:
-    with cloned(admin, template, postgres) as url, asyncio.Runner() as runner:
+    with cloned(admin, template, postgres) as url, asyncio.Runner() as runner, pytest.MonkeyPatch.context() as patch:
+        known_deck(patch)
         stack = AsyncExitStack()
         app = runner.run(stack.enter_async_context(started(url)))
         client = runner.run(stack.enter_async_context(in_memory(app)))
-        ada = runner.run(client.register())
+        ada, bob = runner.run(client.register()), runner.run(client.register("Bob"))
         player = runner.run(ada.ask("{ viewer { player { id } } }"))["viewer"]["player"]["id"]
         game = runner.run(ada.open_ticitaire())["game"]
-        yield House(runner, ada, player, game)
+        tickle = runner.run(started_by(ada, bob, seating="AS_JOINED"))
+        yield House(runner, ada, bob, player, game, tickle)
         runner.run(stack.aclose())
 
 
@@ -232,10 +285,10 @@ few = settings(
 @operations
 def test_whatever_is_asked_nothing_breaks(house: House, root: str, name: str) -> None:
     @settings(few, max_examples=24)
-    @given(case=made[root][name].as_strategy(), has_ids=st.booleans())
-    def ask(case: schemathesis.Case[Any], has_ids: bool) -> None:
+    @given(case=made[root][name].as_strategy(), game=st.sampled_from([None, house.game, house.tickle]))
+    def ask(case: schemathesis.Case[Any], game: Any) -> None:
         assert isinstance(case.body, str)
-        ids = {"id": house.game["id"], "gameId": house.game["id"], "playerId": house.player} if has_ids else {}
+        ids = {"id": game["id"], "gameId": game["id"], "playerId": house.player} if game else {}
         _ask(house, name, visit(parse(case.body), _WithIds(ids)))
 
     ask()

@@ -110,6 +110,7 @@ class KilledAtStatement:
 
     def __init__(self, projection: Projection, statement: int) -> None:
         self.name = projection.name
+        self.version = projection.version
         self.tables = projection.tables
         self.create_tables = projection.create_tables
         self._projection = projection

@@ -174,7 +174,7 @@ def test_several_reasons_are_told_at_once_the_first_giving_the_ruling() -> None:
     assert codes[0] == "CARD_NOT_IN_HAND"
     assert "CELL_OCCUPIED" in codes
     assert refused.ruling == refused.reasons[0].ruling
-    assert refused.message.startswith(f"{len(codes)} rules say no: ")
+    assert refused.message.startswith(f"There are {len(codes)} reasons why not. ")
     for reason in refused.reasons:
         assert reason.message in refused.message
 

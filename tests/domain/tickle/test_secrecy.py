@@ -12,7 +12,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from domain.cards import Card
+from domain.cards import HIDDEN, Card
 from domain.dealing import Seeds
 from domain.decider import PUBLIC, Command, Fact, OpenCommand, RuleViolation, Viewer, fold
 from domain.seating import Join, Seating, invitation
@@ -122,7 +122,7 @@ def shows_every_hand(table: TickleTable, viewer: Viewer) -> TickleView:
 
 def counts_the_fives_of_the_deck(table: TickleTable, viewer: Viewer) -> TickleView:
     fives = sum(table.card(at).number == 5 for at in range(table.next, table.end))
-    return replace(TICKLE.view(table, viewer), set_aside=fives)
+    return replace(TICKLE.view(table, viewer), set_aside=(HIDDEN,) * fives)
 
 
 def orders_the_seats_by_their_hands(table: TickleTable, viewer: Viewer) -> TickleView:

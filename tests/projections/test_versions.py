@@ -1,0 +1,162 @@
+"""Read models whose tables an older program made: they are made anew, and filled from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import Cursor
+from psycopg.rows import DictRow
+
+from domain.application import Games
+from domain.storage import Datastore, Logged
+from domain.ticitaire.facts import Options
+from domain.ticitaire.rules import OpenTicitaire
+from domain.tickle.rules import OpenTickle
+from projections.deadlines import Deadlines
+from projections.lobby import Lobby, LobbyQueries, Status
+from projections.runner import Follower
+
+ADA: Final = UUID(int=1)
+
+FIRST_TABLES: Final = """
+DROP TABLE lobby_games, lobby_players;
+CREATE TABLE lobby_games (
+    game uuid PRIMARY KEY,
+    position bigint NOT NULL UNIQUE,
+    kind text NOT NULL,
+    ruleset integer NOT NULL,
+    status text NOT NULL,
+    host uuid NOT NULL,
+    opened_at timestamptz NOT NULL,
+    changed_at timestamptz NOT NULL,
+    version bigint NOT NULL,
+    ending text
+);
+CREATE TABLE lobby_seats (
+    game uuid NOT NULL,
+    seat integer NOT NULL,
+    player uuid NOT NULL,
+    position bigint NOT NULL,
+    PRIMARY KEY (game, seat)
+);
+CREATE INDEX lobby_games_by_kind ON lobby_games (kind, position);
+CREATE INDEX lobby_seats_by_player ON lobby_seats (player, position);
+"""
+"""The list of games as its first version had it, when a game had one player."""
+FIRST_POSITIONS: Final = """
+ALTER TABLE projection_positions DROP COLUMN version;
+UPDATE projection_positions SET position = 3;
+"""
+
+
+def some_games(games: Games) -> None:
+    games.open("ticitaire", OpenTicitaire(player=ADA, options=Options(time_limit=60)), player=ADA, key=None)
+    games.open("tickle", OpenTickle(player=ADA), player=ADA, key=None)
+
+
+def rows(database_url: str, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(database_url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def positions(database_url: str) -> dict[str, tuple[int, int]]:
+    """Where each read model is in the log, and of which version its tables are."""
+    found = rows(database_url, "SELECT name, position, version FROM projection_positions")
+    return {name: (position, version) for name, position, version in found}
+
+
+@pytest.fixture
+def first_version(games: Games, database_url: str) -> None:
+    """A log, and the tables as the first program left them."""
+    some_games(games)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(FIRST_TABLES)
+        connection.execute(FIRST_POSITIONS)
+
+
+def caught_up(follower: Follower) -> None:
+    follower.create_tables()
+    while follower.step():
+        pass
+
+
+@pytest.mark.usefixtures("first_version")
+def test_tables_of_the_first_version_are_made_anew_and_filled_from_the_log(
+    datastore: Datastore, database_url: str
+) -> None:
+    caught_up(Follower(datastore, Lobby()))
+    listed = LobbyQueries(datastore).games(player=ADA)
+    assert [(row.kind, row.status, row.takes, row.players) for row in listed] == [
+        ("tickle", Status.OPEN, 6, (ADA,)),
+        ("ticitaire", Status.PLAYING, 1, (ADA,)),
+    ]
+    assert positions(database_url)["lobby"] == (5, Lobby.version)
+
+
+@pytest.mark.usefixtures("first_version")
+def test_what_the_first_version_had_besides_is_gone(datastore: Datastore, database_url: str) -> None:
+    Follower(datastore, Lobby()).create_tables()
+    assert rows(database_url, "SELECT to_regclass('lobby_seats')") == [(None,)]
+
+
+@pytest.mark.usefixtures("first_version")
+def test_tables_of_the_present_version_go_on_from_where_they_are(datastore: Datastore, database_url: str) -> None:
+    Follower(datastore, Deadlines()).create_tables()
+    assert positions(database_url)["deadlines"] == (3, Deadlines.version)
+
+
+def test_making_tables_that_are_there_changes_nothing(games: Games, datastore: Datastore, database_url: str) -> None:
+    some_games(games)
+    follower = Follower(datastore, Lobby())
+    caught_up(follower)
+    before = rows(database_url, "SELECT * FROM lobby_games"), positions(database_url)
+    follower.create_tables()
+    assert (rows(database_url, "SELECT * FROM lobby_games"), positions(database_url)) == before
+
+
+@pytest.mark.usefixtures("first_version")
+def test_of_several_servers_that_start_at_once_one_makes_them_anew(datastore: Datastore, database_url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: Follower(datastore, Lobby()).create_tables(), range(4)))
+    caught_up(Follower(datastore, Lobby()))
+    assert rows(database_url, "SELECT count(*) FROM lobby_games") == [(2,)]
+
+
+class Counter:
+    """A read model that counts events, under one of several versions."""
+
+    name = "counter"
+    tables: tuple[str, ...] = ("counted",)
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+
+    def create_tables(self, cursor: Cursor[DictRow]) -> None:
+        cursor.execute("CREATE TABLE IF NOT EXISTS counted (events bigint, by integer)")
+
+    def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
+        cursor.execute("INSERT INTO counted VALUES (%s, %s)", (len(events), self.version))
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [
+        pytest.param([1], [(5, 1)], id="first of all"),
+        pytest.param([1, 2], [(5, 2)], id="then a newer one"),
+        pytest.param([1, 2, 5], [(5, 5)], id="then one that leaves some out"),
+        pytest.param([2, 1], [(5, 2)], id="an older program after a newer one leaves its tables alone"),
+        pytest.param([2, 1, 2], [(5, 2)], id="and the newer one finds them as it left them"),
+    ],
+)
+def test_a_newer_version_takes_in_the_whole_log_and_an_older_one_does_not(
+    games: Games, datastore: Datastore, database_url: str, versions: list[int], expected: list[tuple[int, int]]
+) -> None:
+    some_games(games)
+    for version in versions:
+        caught_up(Follower(datastore, Counter(version)))
+    assert rows(database_url, "SELECT events, by FROM counted") == expected
