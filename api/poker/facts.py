@@ -31,6 +31,9 @@ class PokerOpened(Fact):
     rematch_of: strawberry.ID | None = strawberry.field(
         description="The id of the game that is played again; null where this is no rematch."
     )
+    rematch_players: list[Player] = strawberry.field(
+        description="Who sat in that game, seat 1 first: they alone may join; empty where this is no rematch."
+    )
     moved_on: bool = strawberry.field(
         description="A rematch's: seats are given in the earlier order moved on by one (ruling G4)."
     )
@@ -155,6 +158,7 @@ def _opened(fact: f.PokerOpened) -> PokerOpened:
         dealing=fact.dealing,
         options=options_of(fact.options),
         rematch_of=strawberry.ID(write_id("game", fact.rematch.game)) if fact.rematch else None,
+        rematch_players=[player(one) for one in fact.rematch.players] if fact.rematch else [],
         moved_on=fact.rematch is not None and fact.rematch.moved_on,
     )
 

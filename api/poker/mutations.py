@@ -7,6 +7,7 @@ from typing import Annotated
 import strawberry
 from pydantic import ValidationError
 
+from api.accounts import Scope
 from api.context import Info
 from api.errors import invalid_input
 from api.games import CommandResult, MoveInput, PlayInput, open_game, play
@@ -79,6 +80,7 @@ class PokerMutation:
     )
     async def open_poker(self, info: Info, input: Annotated[OpenPokerInput, Input]) -> CommandResult:
         """Open a table."""
+        info.context.must_have(Scope.PLAY)
         try:
             options = f.Options(
                 seats=input.seats,
@@ -105,6 +107,7 @@ class PokerMutation:
     @strawberry.mutation(description="Exchange private cards on your turn (rulings P2, P11).")
     async def exchange_poker_cards(self, info: Info, input: Annotated[ExchangePokerCardsInput, Input]) -> CommandResult:
         """Exchange cards."""
+        info.context.must_have(Scope.PLAY)
         if len(input.slots) > HAND:
             return invalid_input("A hand has no more than five slots.", "slots")
         return await play(info, input, lambda seat: rules.ExchangeCards(seat=seat, slots=tuple(input.slots)))
@@ -132,6 +135,7 @@ class PokerMutation:
     )
     async def declare_poker_hand(self, info: Info, input: Annotated[DeclarePokerHandInput, Input]) -> CommandResult:
         """Declare a hand."""
+        info.context.must_have(Scope.PLAY)
         if len(input.cards) != HAND:
             return invalid_input("A hand has five cards.", "cards")
         try:

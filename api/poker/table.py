@@ -8,7 +8,7 @@ from typing import Final
 import strawberry
 
 from api.cards import Card, CardSlot, faces, slots
-from api.games import REPLAY_EFFORT, Game, LegalAction
+from api.games import Game, LegalAction
 from api.tables import TableSettings, plain_action, settings_of
 from domain import cards
 from domain.decider import Command, OpenCommand
@@ -242,11 +242,9 @@ def actions(record: Record, commands: Sequence[OpenCommand]) -> list[LegalAction
 
 
 TYPES: Final = (PokerGame, PokerExchange)
-EFFORTS: Final = {"PokerGame.position": REPLAY_EFFORT, "PokerGame.rematch": 50, "PokerRoundSeat.best": 1}
+EFFORTS: Final = {"PokerRoundSeat.best": 1}
 USUAL_LENGTHS: Final = {
     "PokerGame.legalActions": 6,
-    "PokerGame.players": 4,
-    "PokerGame.seats": 4,
     "PokerGame.standings": 4,
     "PokerGame.playedRounds": 5,
     "PokerRound.community": 4,
@@ -256,6 +254,7 @@ USUAL_LENGTHS: Final = {
     "PokerExchange.slots": 1,
     "PokerResult.places": 4,
     "PokerFinished.places": 4,
+    "PokerOpened.rematchPlayers": 1,
     "PokerRoundDealt.seats": 4,
     "PokerRoundDealt.community": 2,
     "PokerCardsExchanged.slots": 1,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from domain import lifecycle, turns
 from domain.decider import Fact
-from domain.lifecycle import PlayerResigned, PlayerSeated, TimedOut, changed
+from domain.lifecycle import PlayerResigned, PlayerSeated, SeedsRevealed, TimedOut, changed
 from domain.poker import facts as f
 from domain.poker.table import Came, PlayedRound, PokerTable
 from domain.turns import TurnBegan, acted
@@ -58,6 +58,8 @@ def _evolve_seldom(table: PokerTable, after: PokerTable, fact: Fact) -> PokerTab
             return changed(acted(after, seat) if by_itself else after, declared=(*table.declared, fact))
         case f.RoundScored():
             return _scored(after, fact)
+        case SeedsRevealed():
+            return changed(after, deck=lifecycle.order_of(after, after.dealt) if after.dealt else None)
         case _:
             return after
 

@@ -111,8 +111,10 @@ def _round(table: PokerTable, viewer: Viewer) -> RoundView | None:
 
     def cards(seat: int) -> tuple[Card | Hidden, ...]:
         shown = table.revealed_hands is not None and seat in {hand.seat for hand in table.revealed_hands.hands}
-        own = (viewer.everything or seat == viewer.seat) and table.deck is not None
-        return table.private(seat) if shown or own else (HIDDEN,) * len(table.slots[seat])
+        open_ = viewer.everything or seat == viewer.seat or table.revealed is not None
+        return (
+            table.private(seat) if shown or (open_ and table.deck is not None) else (HIDDEN,) * len(table.slots[seat])
+        )
 
     return RoundView(
         number=table.dealt.number,
