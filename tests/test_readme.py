@@ -48,7 +48,16 @@ def test_the_players_of_the_example_play_a_whole_game_of_tickle(server: Server) 
     assert "GameFinished" in done.stdout
 
 
-@pytest.mark.parametrize(("example", "libraries"), [("play.py", {"websockets"}), ("tickle.py", set())])
+def test_the_players_of_the_example_play_rounds_of_poker(server: Server) -> None:
+    command = [sys.executable, str(ROOT / "examples" / "poker.py"), server.url, "--players", "3", "--rounds", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-3].startswith("1. seat ")
+
+
+@pytest.mark.parametrize(
+    ("example", "libraries"), [("play.py", {"websockets"}), ("tickle.py", set()), ("poker.py", set())]
+)
 def test_an_example_client_imports_nothing_of_ours(example: str, libraries: set[str]) -> None:
     source = (ROOT / "examples" / example).read_text(encoding="utf-8")
     imported = {line.split()[1].split(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
