@@ -75,8 +75,8 @@ class PokerTable(TurnTable):
     """The seats whose time to declare ran out in this round."""
     played: tuple[PlayedRound, ...] = ()
     """The rounds that were scored."""
-    came: Came | None = None
-    """Every card that came to a hand, in the whole game."""
+    came: Came | None = field(default=None, repr=False, compare=False)
+    """Every card that came to a hand, in the whole game: a long chain, and the facts tell it all."""
 
     @property
     def in_round(self) -> tuple[int, ...]:

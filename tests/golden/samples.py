@@ -19,10 +19,13 @@ from domain.dealing import Seeds
 from domain.events import Event, chain, read_event
 from domain.games import FACT_TYPES
 from domain.lifecycle import Table
+from domain.poker.facts import Options as PokerOptions
+from domain.poker.facts import Variation
 from domain.seating import Rematch, Seating
 from domain.ticitaire.facts import Options
 from domain.tickle.facts import DeckPart
 from domain.tickle.facts import Options as TickleOptions
+from tests.domain.poker import players as poker
 from tests.domain.ticitaire.players import Course, play
 from tests.domain.tickle import players as tickle
 from tests.domain.tickle.players import PLAYERS, Style
@@ -94,6 +97,48 @@ GAMES: Final[dict[str, Callable[[], Played]]] = {
     ),
     "tickle-cancelled": lambda: tickle.play(
         random.Random(1), options=TickleOptions(), players=4, course=tickle.Course.CANCELLED
+    ),
+    "poker-declared": lambda: poker.play(
+        random.Random(29), options=PokerOptions(seats=4, rounds=2), styles=(poker.Style.WELL, poker.Style.MODESTLY)
+    ),
+    "poker-cards-speak-eight-players": lambda: poker.play(
+        random.Random(3),
+        options=PokerOptions(rounds=1, cards_speak=True, start_when_full=True, seating=Seating.AS_JOINED),
+        players=8,
+        styles=(poker.Style.WELL, poker.Style.MODESTLY),
+    ),
+    "poker-community-exchange-called-late-to-declare": lambda: poker.play(
+        random.Random(7),
+        options=PokerOptions(rounds=2, variation=Variation.COMMUNITY_EXCHANGE, private=True, turn_seconds=3600),
+        styles=(poker.Style.WELL, poker.Style.MODESTLY),
+        accidents=0.06,
+    ),
+    "poker-draw-rematch": lambda: poker.play(
+        random.Random(1),
+        options=PokerOptions(rounds=2, variation=Variation.DRAW, draw_stages=2),
+        styles=(poker.Style.WELL, poker.Style.MODESTLY),
+        rematch=Rematch(game=UUID(int=7), players=poker.PLAYERS[:3], moved_on=True),
+    ),
+    "poker-shared-first-place": lambda: poker.play(
+        random.Random(15), options=PokerOptions(seats=2, rounds=2), players=2, styles=(poker.Style.MODESTLY,)
+    ),
+    "poker-resignations": lambda: poker.play(
+        random.Random(1),
+        options=PokerOptions(seats=5, rounds=3, turn_seconds=86_400),
+        players=5,
+        course=poker.Course.RESIGNED,
+        length=25,
+        styles=(poker.Style.WELL, poker.Style.MODESTLY),
+        accidents=0.15,
+    ),
+    "poker-timed-out": lambda: poker.play(
+        random.Random(2),
+        options=PokerOptions(seats=3, rounds=3, turn_seconds=60, seating=Seating.AS_JOINED),
+        course=poker.Course.TIMED_OUT,
+        length=11,
+    ),
+    "poker-cancelled": lambda: poker.play(
+        random.Random(1), options=PokerOptions(), players=4, course=poker.Course.CANCELLED
     ),
 }
 

@@ -17,6 +17,8 @@ from domain.decider import AnyDecider, Fact, fold
 from domain.events import GENESIS, SERVER, Event, acting_player, chain, content_digest, key_digest, read_event
 from domain.games import DECIDERS, FACT_TYPES
 from domain.lifecycle import CLOSING, DeadlineExtended, GameCancelled, GameOpened, SeedsRevealed, TimedOut
+from domain.poker import facts as poker
+from domain.poker.facts import Called, PokerFinished, PokerOpened, RoundScored, Variation
 from domain.seating import Seating
 from domain.ticitaire import facts as ticitaire
 from domain.ticitaire.facts import MovesTakenBack, TicitaireFinished, TicitaireOpened
@@ -101,7 +103,9 @@ def test_a_sample_of_the_present_version_is_written_again_byte_for_byte(topic: s
 # Whole games
 
 
-@pytest.mark.parametrize(("kind", "endings"), [("ticitaire", ticitaire.Ending), ("tickle", tickle.Ending)])
+@pytest.mark.parametrize(
+    ("kind", "endings"), [("ticitaire", ticitaire.Ending), ("tickle", tickle.Ending), ("poker", poker.Ending)]
+)
 def test_a_game_of_every_ending_is_recorded(kind: str, endings: type[StrEnum]) -> None:
     finished = [RESULTS[name] for name in OF_KIND[kind] if name not in CANCELLED]
     assert {told["result"]["ending"] for told in finished} == {str(ending) for ending in endings}
@@ -139,6 +143,37 @@ def test_games_of_tickle_with_every_option_and_every_closing_are_recorded() -> N
     assert {fact.rematch is None for fact in opened} == {True, False}
     facts = [fact for name in OF_KIND["tickle"] for fact in facts_of(name)]
     assert {fact.cause for fact in facts if isinstance(fact, FinalStageBegan)} == set(Closing)
+
+
+def test_games_of_poker_with_every_option_are_recorded() -> None:
+    opened = [fact for name in OF_KIND["poker"] if isinstance(fact := facts_of(name)[0], PokerOpened)]
+    options = [fact.options for fact in opened]
+    assert {option.variation for option in options} == set(Variation)
+    assert {option.seating for option in options} == set(Seating)
+    for flags in zip(
+        *(
+            (option.private, option.start_when_full, option.cards_speak, bool(option.turn_seconds))
+            for option in options
+        ),
+        strict=True,
+    ):
+        assert set(flags) == {True, False}
+    assert {fact.rematch is None for fact in opened} == {True, False}
+
+
+def test_rounds_of_poker_of_every_course_are_recorded() -> None:
+    called, shared, unranked, late = False, False, False, False
+    for name in OF_KIND["poker"]:
+        dealt_in = 0
+        for fact, before in zip(facts_of(name)[1:], facts_of(name), strict=False):
+            called |= isinstance(fact, Called)
+            late |= isinstance(fact, poker.HandDeclared) and isinstance(before, TimedOut)
+            if isinstance(fact, poker.RoundDealt):
+                dealt_in = len(fact.seats)
+            if isinstance(fact, RoundScored):
+                shared |= len({line.place for line in fact.places}) < len(fact.places)
+                unranked |= len(fact.places) < dealt_in
+    assert (called, shared, unranked, late) == (True, True, True, True)
 
 
 @each_game
@@ -194,6 +229,17 @@ def test_the_result_of_tickle_is_that_of_the_table(name: str) -> None:
     assert tuple(line.cards for line in lines) == table.held == tuple(len(table.hand(line.seat)) for line in lines)
     assert [line.total for line in lines] == [line.points - 5 * line.cards for line in lines]
     assert {line.seat for line in lines if line.resigned} == set(table.resigned)
+
+
+@pytest.mark.parametrize("name", [name for name in OF_KIND["poker"] if name not in CANCELLED])
+def test_the_result_of_poker_is_that_of_the_table(name: str) -> None:
+    table = fold(decider_of(name).evolve, decider_of(name).empty(None), facts_of(name))
+    assert isinstance(table.finished, PokerFinished)
+    lines = table.finished.places
+    assert tuple(line.points for line in lines) == table.points
+    assert {line.seat for line in lines if line.resigned} == set(table.resigned)
+    scored = [line for fact in facts_of(name) if isinstance(fact, RoundScored) for line in fact.places]
+    assert [sum(line.points for line in scored if line.seat == seat.seat) for seat in lines] == list(table.points)
 
 
 @each_game
