@@ -96,15 +96,21 @@ class Context:
         """
         while True:
             reading = self._records.get(game_id)
-            if reading is None:
+            if fresh := reading is None:
                 reading = asyncio.ensure_future(self.world.blocking(lambda: self.world.games.game(game_id)))
                 self._records[game_id] = reading
-                return await reading
-            found = await asyncio.shield(reading)
-            if found.version >= at_least:
+            try:
+                found = await asyncio.shield(reading)  # others wait for it too
+            except Exception:
+                self._forget(game_id, reading)
+                raise
+            if fresh or found.version >= at_least:
                 return found
-            if self._records.get(game_id) is reading:  # the first of those who wait reads again, for all of them
-                del self._records[game_id]
+            self._forget(game_id, reading)  # the first of those who wait reads again, for all of them
+
+    def _forget(self, game_id: UUID, reading: asyncio.Future[Game]) -> None:
+        if self._records.get(game_id) is reading:
+            del self._records[game_id]
 
     async def _players(self, ids: Collection[UUID]) -> list[Player | None]:
         found = await self.world.blocking(lambda: self.world.accounts.players(ids))

@@ -16,7 +16,7 @@ from typing import Final
 
 import structlog
 
-from domain.application import GameNotFound, Games, Undecided, VersionConflict
+from domain.application import GameNotFound, Games, KeyReused, Undecided, VersionConflict
 from domain.decider import Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, RunOutOfTime
 from domain.storage import Datastore, PersistenceError, log_end
@@ -152,8 +152,8 @@ class Timekeeper:
             self._games.act(deadline.game, command, key=key)
         except VersionConflict:
             return False
-        except (RuleViolation, GameNotFound):
-            return True  # it is over, or has been given more time: the list follows in a moment
+        except (RuleViolation, GameNotFound, KeyReused):
+            return True  # it is over, or has been given more time already: the list follows in a moment
         except (PersistenceError, Undecided):
             raise
         except Exception:

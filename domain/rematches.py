@@ -6,7 +6,7 @@ import hashlib
 from typing import Final
 from uuid import UUID
 
-from domain.application import AlreadyOpened, GameNotFound, Games, NotSeated, Outcome, WrongKind
+from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, WrongKind
 from domain.decider import RuleViolation
 from domain.events import key_digest
 from domain.game import Game
@@ -71,7 +71,7 @@ class Rematches:
             raise RuleViolation("REMATCH_STARTED", "G4", message)
         try:
             return self._games.open(finished.decider.kind, command, player=player, key=key, game_id=again)
-        except AlreadyOpened:
+        except KeyReused:  # it is there; the key, if there is one, may have joined it
             return self._games.handle(
                 again, lambda _: Join(player=player), player=player, expected_version=None, key=key, seated=False
             )

@@ -387,7 +387,7 @@ def legal_commands(table: TickleTable, viewer: Viewer) -> tuple[OpenCommand, ...
         return seating.open_commands(table, viewer)
     if seat in table.resigned:
         return ()
-    if seat != table.turn or table.turn_ended:
+    if seat != table.turn or table.turn_ended or len(table.still_in) == 1:
         return (Resign(seat=seat),)
     able = can_lay(table.grid, table.hand_set(seat), table.drawn_card)
     commands: list[OpenCommand] = [LayDown] if able else []

@@ -70,6 +70,75 @@ def test_a_list_weighs_what_it_usually_holds() -> None:
     assert cost(UNION, text, usual_lengths={"Query.pets": 3}) == 4 < cost(UNION, text)
 
 
+KINDS = build_schema("""
+type Query { game: Game! chess: Chess! cards: Cards! }
+interface Game { id: ID! moves: [Move!]! earlier: Game }
+type Move { name: String }
+type Chess implements Game { id: ID! moves: [Move!]! earlier: Game board: String }
+type Cards implements Game { id: ID! moves: [Move!]! earlier: Game }
+""")
+
+
+@pytest.mark.parametrize("field", ["game", "chess", "cards"])
+def test_what_a_field_of_an_interface_takes_holds_for_its_types(field: str) -> None:
+    text = f"{{ {field} {{ earlier {{ id }} }} }}"
+    assert cost(KINDS, text, efforts={"Game.earlier": 50}) == cost(KINDS, text) + 50
+
+
+@pytest.mark.parametrize("field", ["game", "chess", "cards"])
+def test_what_a_list_of_an_interface_holds_holds_for_its_types(field: str) -> None:
+    text = f"{{ {field} {{ moves {{ name }} }} }}"
+    assert cost(KINDS, text, usual_lengths={"Game.moves": 3}) == 1 + 1 + 3 < cost(KINDS, text)
+
+
+@pytest.mark.parametrize("own", [7, 90, 0], ids=["less", "more", "nothing"])
+def test_what_a_field_of_a_type_takes_counts_before_its_interface_s(own: int) -> None:
+    efforts = {"Game.earlier": 50, "Chess.earlier": own}
+    found = {
+        field: cost(KINDS, f"{{ {field} {{ earlier {{ id }} }} }}", efforts=efforts) - 3
+        for field in ("game", "chess", "cards")
+    }
+    assert found == {"game": 50, "chess": own, "cards": 50}
+
+
+def test_what_a_list_of_a_type_holds_counts_before_its_interface_s() -> None:
+    lengths = {"Game.moves": 3, "Chess.moves": 40}
+    found = {
+        field: cost(KINDS, f"{{ {field} {{ moves {{ name }} }} }}", usual_lengths=lengths) - 2
+        for field in ("game", "chess", "cards")
+    }
+    assert found == {"game": 3, "chess": 40, "cards": 3}
+
+
+def test_a_field_of_the_same_name_in_another_type_takes_nothing_more() -> None:
+    text = "{ chess { board } }"
+    assert cost(KINDS, text, efforts={"Cards.board": 50, "Query.board": 50}) == cost(KINDS, text)
+
+
+@pytest.mark.parametrize("of", ["Game", "TicitaireGame", "TickleGame"])
+def test_replaying_a_game_takes_as_much_whatever_it_is_called(of: str) -> None:
+    positions = " ".join(f"p{n}: position(version: {n}) {{ id }}" for n in range(1, 30))
+    for fields, allowed in ((positions, False), ("position(version: 1) { id }", True), ("rematch { id }", True)):
+        text = f'{{ game(id: "x") {{ ... on {of} {{ {fields} }} }} }}'
+        assert (weigh(app_schema._schema, parse(text), APP_LIMITS) is None) is allowed
+
+
+@pytest.mark.parametrize("of", ["Game", "TicitaireGame", "TickleGame"])
+def test_asking_for_a_rematch_takes_as_much_whatever_it_is_called(of: str) -> None:
+    text = f'{{ game(id: "x") {{ ... on {of} {{ rematch {{ id }} }} }} }}'
+    plain = text.replace("rematch { id }", "host { id }")
+    limits = {"usual_lengths": APP_LIMITS.usual_lengths, "efforts": APP_LIMITS.efforts}
+    assert cost(app_schema._schema, text, **limits) == cost(app_schema._schema, plain, **limits) + 50
+
+
+@pytest.mark.parametrize("name", APP_LIMITS.efforts)
+def test_every_effort_is_of_a_field_that_the_schema_has(name: str) -> None:
+    type_name, field_name = name.split(".")
+    parent = app_schema._schema.get_type(type_name)
+    assert isinstance(parent, GraphQLObjectType | GraphQLInterfaceType)
+    assert field_name in parent.fields
+
+
 @pytest.mark.parametrize("name", APP_LIMITS.usual_lengths)
 def test_every_usual_length_is_of_a_list_that_the_schema_has(name: str) -> None:
     type_name, field_name = name.split(".")

@@ -84,19 +84,36 @@ async def test_the_table_has_the_options_of_the_game_before_it(company: Company)
     assert shown["options"] == asked
 
 
+OPENING = "events(first: 1) { nodes { fact { ... on TickleOpened { rematchOf movedOn rematchPlayers { name } } } } }"
+
+
 @pytest.mark.parametrize("moved_on", [True, False])
 async def test_the_opening_tells_what_is_played_again_and_how(company: Company, moved_on: bool) -> None:
     game = await of_three(company)
     rematch = (await again(company.ada, game, movedOn=moved_on))["game"]
-    opening = "events(first: 1) { nodes { fact { ... on TickleOpened { rematchOf movedOn } } } }"
-    (event,) = (await company.stranger.game(rematch["id"], opening))["events"]["nodes"]
-    assert event["fact"] == {"rematchOf": game["id"], "movedOn": moved_on}
+    (event,) = (await company.stranger.game(rematch["id"], OPENING))["events"]["nodes"]
+    players = [{"name": name} for name in ("Ada", "Bob", "Cyd")]
+    assert event["fact"] == {"rematchOf": game["id"], "movedOn": moved_on, "rematchPlayers": players}
 
 
 async def test_a_game_that_is_no_rematch_says_so(company: Company) -> None:
-    opening = "events(first: 1) { nodes { fact { ... on TickleOpened { rematchOf movedOn } } } }"
-    (event,) = (await company.stranger.game((await opened(company.ada))["id"], opening))["events"]["nodes"]
-    assert event["fact"] == {"rematchOf": None, "movedOn": False}
+    (event,) = (await company.stranger.game((await opened(company.ada))["id"], OPENING))["events"]["nodes"]
+    assert event["fact"] == {"rematchOf": None, "movedOn": False, "rematchPlayers": []}
+
+
+async def test_every_game_tells_how_many_it_takes_and_what_it_plays_again(company: Company, nobody: Client) -> None:
+    game = await of_three(company, seats=5)
+    shown = {
+        "a game": game,
+        "its rematch": (await again(company.ada, game))["game"],
+        "a game of one": (await company.ada.open_ticitaire())["game"],
+    }
+    found = {what: await nobody.game(one["id"], "takes rematchOf") for what, one in shown.items()}
+    assert found == {
+        "a game": {"takes": 5, "rematchOf": None},
+        "its rematch": {"takes": 3, "rematchOf": game["id"]},
+        "a game of one": {"takes": 1, "rematchOf": None},
+    }
 
 
 async def test_everybody_finds_the_rematch_at_the_game_before_it(company: Company, nobody: Client) -> None:
@@ -144,8 +161,9 @@ async def test_a_game_that_was_not_dealt_is_not_played_again(company: Company, c
     game = await opened(company.ada, company.bob)
     if cancelled:
         game = (await do(company.ada, "cancelGame", game))["game"]
-    refused = await again(company.ada, game)
-    assert (refused["__typename"], refused["code"]) == ("RuleViolation", "NOT_FINISHED")
+    for player in (company.ada, company.bob):
+        refused = await again(player, game)
+        assert (refused["__typename"], refused["code"]) == ("RuleViolation", "NOT_FINISHED")
 
 
 async def test_whoever_asks_again_has_joined(company: Company) -> None:
@@ -160,7 +178,16 @@ async def test_a_rematch_that_has_started_takes_nobody(company: Company) -> None
     game = await of_three(company)
     _, outcome = [await again(player, game) for player in (company.ada, company.bob)]
     await do(company.ada, "startGame", outcome["game"])
-    assert (await again(company.cyd, game))["code"] == "ALREADY_STARTED"
+    refused = [await again(player, game) for player in company[:3]]
+    assert [(one["code"], one["ruling"]) for one in refused] == [("REMATCH_STARTED", "G4")] * 3
+
+
+async def test_asking_twice_with_a_key_has_the_first_answer_again_though_the_game_has_started(company: Company) -> None:
+    game = await of_three(company)
+    first = [await again(player, game, idempotencyKey="once again") for player in (company.ada, company.bob)]
+    await do(company.ada, "startGame", first[0]["game"])
+    later = [await again(player, game, idempotencyKey="once again") for player in (company.ada, company.bob)]
+    assert later == [{**outcome, "repeated": True} for outcome in first]
 
 
 # --- said twice, and at once ---
@@ -224,6 +251,16 @@ async def test_asking_twice_with_a_key_opens_no_other_table_after_the_first_was_
     first = opening if who == "ada" else await again(player, game, idempotencyKey="once again")
     await do(company.ada, "cancelGame", opening["game"])
     assert await again(player, game, idempotencyKey="once again") == {**first, "repeated": True}
+
+
+async def test_whoever_cancelled_three_lets_another_ask(company: Company) -> None:
+    game = await of_three(company)
+    for _ in range(3):
+        await do(company.ada, "cancelGame", (await again(company.ada, game))["game"])
+    refused = await again(company.ada, game)
+    assert (refused["code"], refused["ruling"]) == ("NO_MORE_REMATCHES", "G4")
+    outcomes = [await again(player, game) for player in (company.bob, company.ada)]
+    assert names(outcomes[-1]["game"]["players"]) == ["Bob", "Ada"]
 
 
 # --- seats ---
@@ -297,9 +334,17 @@ async def test_a_rematch_of_a_private_table_is_listed_as_private_and_takes_those
 ) -> None:
     rematch = await private_rematch(company)
     await caught_up(nobody, rematch)
-    lines = (await nobody.ask("{ games(first: 100) { nodes { id private takes } } }"))["games"]["nodes"]
-    assert next(line for line in lines if line["id"] == rematch["id"]) == {
-        "id": rematch["id"],
-        "private": True,
-        "takes": 2,
-    }
+    assert await listed(nobody, rematch) == {"id": rematch["id"], "private": True, "takes": 2}
+
+
+async def test_every_rematch_is_listed_as_private(company: Company, nobody: Client) -> None:
+    game = await of_three(company)
+    rematch = (await again(company.ada, game))["game"]
+    await caught_up(nobody, rematch)
+    assert [(await listed(nobody, one))["private"] for one in (game, rematch)] == [False, True]
+
+
+async def listed(viewer: Client, game: Any) -> Any:
+    """A game's line in the list."""
+    lines = (await viewer.ask("{ games(first: 100) { nodes { id private takes } } }"))["games"]["nodes"]
+    return next(line for line in lines if line["id"] == game["id"])

@@ -107,6 +107,33 @@ async def test_games_are_found_by_whether_they_are_private(ada: Client) -> None:
     assert [await mine(ada, private=True), await mine(ada, private=False)] == [[private["id"]], [public["id"]]]
 
 
+async def test_tables_that_anyone_may_join_now_are_found_as_such(nobody: Client, ada: Client, bob: Client) -> None:
+    finished = (await do(bob, "resignGame", await started_by(ada, bob)))["game"]
+    games = {
+        "open": await opened(ada, bob),
+        "full": await opened(ada, bob, seats=2),
+        "private": await opened(ada, private=True),
+        "started": await started_by(ada, bob),
+        "finished": finished,
+        "rematch": (await do(ada, "rematchGame", finished))["game"],
+        "cancelled": (await do(ada, "cancelGame", await opened(ada, bob)))["game"],
+        "of one": (await ada.open_ticitaire())["game"],
+    }
+    await caught_up(nobody, *games.values())
+    found = await mine(ada, joinable=True)
+    assert found == [games["open"]["id"]]
+    assert sorted(await mine(ada, joinable=False)) == sorted(game["id"] for game in games.values())
+
+
+async def test_a_full_table_that_is_left_may_be_joined_again(ada: Client, bob: Client) -> None:
+    game = await opened(ada, bob, seats=2)
+    await caught_up(ada, game)
+    full = await mine(ada, joinable=True)
+    game = (await do(bob, "leaveGame", game))["game"]
+    await caught_up(ada, game)
+    assert (full, await mine(ada, joinable=True)) == ([], [game["id"]])
+
+
 async def test_games_are_found_by_their_kind(ada: Client) -> None:
     tickle, ticitaire = await opened(ada), (await ada.open_ticitaire())["game"]
     await caught_up(ada, tickle, ticitaire)

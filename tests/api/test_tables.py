@@ -176,6 +176,14 @@ async def test_who_leaves_is_at_the_table_no_more(company: Company) -> None:
     assert (types(outcome), names(outcome["game"]["players"])) == (["game.PlayerLeft"], ["Ada", "Cyd"])
 
 
+async def test_leaving_said_twice_with_a_key_has_the_first_answer_again(company: Company) -> None:
+    game = await opened(company.ada, company.bob, company.cyd)
+    first = await do(company.bob, "leaveGame", game, idempotencyKey="bob leaves once")
+    again = await do(company.bob, "leaveGame", game, idempotencyKey="bob leaves once")
+    assert again == {**first, "repeated": True}
+    assert (await do(company.bob, "leaveGame", game))["__typename"] == "NotSeated"
+
+
 async def test_who_has_left_may_come_again_as_the_last(company: Company) -> None:
     game = (await do(company.bob, "leaveGame", await opened(company.ada, company.bob, company.cyd)))["game"]
     outcome = await do(company.bob, "joinGame", game)
@@ -353,38 +361,17 @@ async def test_each_needs_a_token(company: Company, mutation: str, input: dict[s
     assert (await company.nobody.error(query, input=fields))["extensions"]["code"] == "UNAUTHENTICATED"
 
 
-OF_TICKLE = [(name, input) for name, input in ALL if name != "resignGame"]
+BAD_INPUT = {
+    "openTickle": {"seats": 99},
+    "openTicitaire": {"timeLimit": -1},
+    "layTickleCards": {"gameId": "nonsense", "expectedVersion": 1, "cards": laid((0, 0, "no card"))},
+}
 
 
-@pytest.mark.parametrize(("mutation", "input"), OF_TICKLE, ids=[name for name, _ in OF_TICKLE])
-@pytest.mark.parametrize("over", [False, True], ids=["under way", "over"])
-async def test_a_game_of_ticitaire_does_not_know_what_a_table_for_several_does(
-    company: Company, mutation: str, input: dict[str, Any], over: bool
-) -> None:
-    game = (await company.ada.open_ticitaire())["game"]
-    if over:
-        game = (await company.ada.play("giveUpTicitaire", game))["game"]
-    refused = await do(company.ada, mutation, game, **input)
-    assert (refused["__typename"], refused["path"]) == ("InvalidInput", ["input", "gameId"])
-
-
-async def test_resigning_from_a_game_of_ticitaire_is_giving_up(company: Company) -> None:
-    game = (await company.ada.open_ticitaire())["game"]
-    assert types(await do(company.ada, "resignGame", game))[:2] == ["game.PlayerResigned", "ticitaire.GameFinished"]
-
-
-OF_TICITAIRE = [
-    ("moveTicitaireCards", {"from": "COLUMN_1", "to": "LOW"}),
-    ("turnTicitaireStock", {}),
-    ("recycleTicitaireWaste", {}),
-    ("takeBackTicitaireMoves", {}),
-]
-
-
-@pytest.mark.parametrize(("mutation", "input"), OF_TICITAIRE, ids=[name for name, _ in OF_TICITAIRE])
-@pytest.mark.parametrize("begin", [opened, started_by], ids=["open", "started"])
-async def test_a_game_of_tickle_does_not_know_the_moves_of_ticitaire(
-    company: Company, mutation: str, input: dict[str, Any], begin: Any
-) -> None:
-    refused = await do(company.ada, mutation, await begin(company.ada, company.bob), **input)
-    assert (refused["__typename"], refused["path"]) == ("InvalidInput", ["input", "gameId"])
+@pytest.mark.parametrize("mutation", BAD_INPUT)
+async def test_a_token_is_asked_for_before_the_input_is_looked_at(company: Company, mutation: str) -> None:
+    type_ = f"{mutation[0].upper()}{mutation[1:]}Input"
+    query = f"mutation ($input: {type_}!) {{ {mutation}(input: $input) {{ __typename }} }}"
+    error = await company.nobody.error(query, input=BAD_INPUT[mutation])
+    answer = await company.ada.ask(query, input=BAD_INPUT[mutation])
+    assert (error["extensions"]["code"], answer[mutation]["__typename"]) == ("UNAUTHENTICATED", "InvalidInput")

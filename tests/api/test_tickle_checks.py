@@ -64,6 +64,13 @@ async def search(viewer: Client, game: Any, first: int = 10, seat: int | None = 
     return (await viewer.ask(SEARCH, id=game["id"], first=first, seat=seat))["game"]["laydowns"]
 
 
+async def looked(viewer: Client, query: str, game: Any, **more: Any) -> Any:
+    """What a check or a search finds; None where there is no hand to look at."""
+    shown: dict[str, Any] = (await viewer.ask(query, id=game["id"], **more))["game"]
+    (found,) = shown.values()
+    return found
+
+
 async def fault(viewer: Client, query: str, game: Any, **more: Any) -> tuple[str, str]:
     error = await viewer.error(query, id=game["id"], **more)
     return error["extensions"]["code"], error["message"]
@@ -143,9 +150,9 @@ ASKED = [pytest.param(CHECK, {"cards": OPENING}, id="check"), pytest.param(SEARC
         pytest.param("ada", 0, id="no seat's"),
         pytest.param("ada", 3, id="a seat's that is not there"),
         pytest.param("ada", -1, id="a seat's below the first"),
-        pytest.param("nobody", None, id="the public's"),
         pytest.param("nobody", 1, id="a seat's, to the public"),
-        pytest.param("stranger", None, id="a stranger's"),
+        pytest.param("stranger", 2, id="a seat's, to a stranger"),
+        pytest.param("stranger", 0, id="no seat's, to a stranger"),
     ],
 )
 async def test_hands_that_are_not_ones_own_are_not_looked_at(
@@ -161,7 +168,43 @@ async def test_there_are_no_hands_to_look_at_before_the_deal(
     evening: Evening, query: str, more: dict[str, Any]
 ) -> None:
     table = await opened(evening.ada, evening.bob)
-    assert (await fault(evening.ada, query, table, **more))[0] == "BAD_USER_INPUT"
+    assert await looked(evening.ada, query, table, **more) is None
+    assert await fault(evening.ada, query, table, seat=1, **more) == (
+        "BAD_USER_INPUT",
+        "There are no hands before the deal.",
+    )
+
+
+@pytest.mark.parametrize(("query", "more"), ASKED)
+@pytest.mark.parametrize("over", [False, True], ids=["under way", "over"])
+async def test_whoever_has_no_hand_is_told_nothing(
+    evening: Evening, nobody: Client, query: str, more: dict[str, Any], over: bool
+) -> None:
+    evening = await evening.then("resignGame", 1) if over else evening
+    for viewer in (nobody, await nobody.register()):
+        assert await looked(viewer, query, evening.game, **more) is None
+
+
+@pytest.mark.parametrize(("query", "more"), ASKED)
+async def test_every_hand_is_looked_at_once_the_game_is_over(
+    evening: Evening, nobody: Client, query: str, more: dict[str, Any]
+) -> None:
+    evening = await evening.then("resignGame", 1)
+    for viewer in (evening.ada, evening.bob, nobody):
+        found = [await looked(viewer, query, evening.game, seat=seat, **more) for seat in (1, 2)]
+        assert [one is None for one in found] == [False, False]
+        assert found[0] != found[1]
+        assert (await fault(viewer, query, evening.game, seat=3, **more))[0] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize(("query", "more"), ASKED)
+async def test_whoever_resigned_looks_at_the_hand_that_was_left(
+    evening: Evening, query: str, more: dict[str, Any]
+) -> None:
+    evening = await evening.then("resignGame", 1)
+    assert await looked(evening.bob, query, evening.game, **more) == await looked(
+        evening.ada, query, evening.game, seat=2, **more
+    )
 
 
 async def test_every_hand_is_looked_at_in_a_revealed_position(evening: Evening, nobody: Client) -> None:

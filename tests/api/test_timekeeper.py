@@ -11,18 +11,22 @@ from uuid import UUID
 
 import psycopg
 import pytest
+import structlog.testing
 
 from api.timekeeper import GRACE_SECONDS, Timekeeper
 from domain.application import Games
 from domain.lifecycle import Resign, TimedOut
+from domain.seating import Join, Seating, Start
 from domain.storage import Datastore
 from domain.ticitaire.facts import Options
 from domain.ticitaire.rules import OpenTicitaire
+from domain.tickle.facts import Options as TickleOptions
+from domain.tickle.rules import OpenTickle
 from domain.vault import SealError
 from projections.deadlines import Deadlines
 from projections.runner import Follower
 
-ADA = UUID(int=1)
+ADA, BOB, CYD = UUID(int=1), UUID(int=2), UUID(int=3)
 
 
 @pytest.fixture
@@ -142,6 +146,131 @@ def test_an_outage_is_given_back_once_by_two_servers_that_know_nothing_of_each_o
         connection.execute("UPDATE outages SET given_back = FALSE")  # the other server has not seen it yet
     Timekeeper(datastore, games).step()
     assert games.game(limited).version == 4
+
+
+def meanwhile(games: Games, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen after the timekeeper has read its list, and before it first acts."""
+    act = games.act
+
+    def later(*arguments: Any, **more: Any) -> Any:
+        monkeypatch.setattr(games, "act", act)
+        happens()
+        return act(*arguments, **more)
+
+    monkeypatch.setattr(games, "act", later)
+
+
+def begin_outage(database_url: str) -> None:
+    """Let no server have run for half a minute."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
+        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+
+
+@pytest.fixture
+def turns(games: Games, follow: Callable[[], int]) -> UUID:
+    """A game with a minute for each turn: three play, and seat 1 has the turn."""
+    options = TickleOptions(turn_seconds=60, seating=Seating.AS_JOINED)
+    game = games.open("tickle", OpenTickle(player=ADA, options=options), player=ADA, key=None).game.id
+
+    def hand_in(command: Join | Start) -> None:
+        games.handle(game, lambda _: command, player=command.player, expected_version=None, key=None, seated=False)
+
+    for command in (Join(player=BOB), Join(player=CYD), Start(player=ADA)):
+        hand_in(command)
+    follow()
+    return game
+
+
+def topics(games: Games, game: UUID, *, after: int) -> list[str]:
+    return [event.fact.topic for event in games.events(game, after=after, first=10)]
+
+
+def test_a_turn_that_ended_after_the_timekeeper_looked_gives_its_time_to_none(
+    timekeeper: Timekeeper, games: Games, turns: UUID, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = games.game(turns)
+
+    def end_the_turn() -> None:
+        games.handle(turns, lambda seat: Resign(seat=seat), player=ADA, expected_version=None, key=None)
+
+    begin_outage(database_url)
+    meanwhile(games, monkeypatch, end_the_turn)
+    timekeeper.step()
+    after = games.game(turns)
+    assert topics(games, turns, after=before.version) == ["game.PlayerResigned", "game.TurnBegan"]
+    assert (before.table.turn, after.table.turn) == (1, 2)
+
+
+def test_after_it_the_outage_is_done_with(
+    timekeeper: Timekeeper,
+    games: Games,
+    turns: UUID,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    follow: Callable[[], int],
+) -> None:
+    begin_outage(database_url)
+    meanwhile(
+        games,
+        monkeypatch,
+        lambda: games.handle(turns, lambda seat: Resign(seat=seat), player=ADA, expected_version=None, key=None),
+    )
+    timekeeper.step()
+    follow()
+    version = games.game(turns).version
+    timekeeper.step()
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT given_back FROM outages").fetchall() == [(True,)]
+    assert games.game(turns).version == version
+
+
+def test_a_turn_that_goes_on_gets_its_time_whatever_others_do_meanwhile(
+    timekeeper: Timekeeper, games: Games, turns: UUID, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = games.game(turns)
+
+    def another_resigns() -> None:
+        games.handle(turns, lambda seat: Resign(seat=seat), player=CYD, expected_version=None, key=None)
+
+    begin_outage(database_url)
+    meanwhile(games, monkeypatch, another_resigns)
+    timekeeper.step()
+    given_back = games.game(turns).table.deadline - before.table.deadline
+    assert topics(games, turns, after=before.version) == ["game.PlayerResigned", "game.DeadlineExtended"]
+    assert timedelta(seconds=30) <= given_back <= timedelta(seconds=32)
+
+
+def test_a_game_of_one_that_ended_meanwhile_gets_nothing(
+    timekeeper: Timekeeper, games: Games, limited: UUID, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_outage(database_url)
+    meanwhile(
+        games,
+        monkeypatch,
+        lambda: games.handle(limited, lambda seat: Resign(seat=seat), player=ADA, expected_version=None, key=None),
+    )
+    timekeeper.step()
+    assert games.game(limited).version == 6
+
+
+def test_what_another_server_gave_back_is_no_fault_when_the_list_tells_of_it(
+    timekeeper: Timekeeper,
+    games: Games,
+    limited: UUID,
+    database_url: str,
+    datastore: Datastore,
+    follow: Callable[[], int],
+) -> None:
+    begin_outage(database_url)
+    timekeeper.step()
+    follow()
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE outages SET given_back = FALSE")  # the server went down before it noted that
+    with structlog.testing.capture_logs() as logs:
+        Timekeeper(datastore, games).step()
+    assert games.game(limited).version == 4
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == []
 
 
 def test_a_game_that_can_not_be_read_does_not_keep_the_time_of_others(

@@ -38,6 +38,8 @@ def _refusals() -> Iterator[tuple[str, str]]:
                     yield code, ruled.value if isinstance(ruled, ast.Constant) and isinstance(ruled.value, str) else ""
 
 
+OF_THE_SERVER: Final = ("TIME_IS_LEFT", "NO_DEADLINE", "OTHER_DEADLINE")
+"""What its own commands are refused by: named below the tables."""
 REFUSALS: Final = sorted({(code, ruling) for code, ruling in _refusals() if code.isupper() and code.isascii()})
 
 
@@ -56,7 +58,7 @@ def test_the_rules_are_found_in_the_source() -> None:
 
 @pytest.mark.parametrize(("code", "ruling"), REFUSALS)
 def test_every_refusal_is_on_the_page_with_its_ruling(code: str, ruling: str) -> None:
-    if code in ("TIME_IS_LEFT", "NO_DEADLINE"):  # of the server's own commands: named below the tables
+    if code in OF_THE_SERVER:
         assert f"`{code}` (G2" in RULES
         return
     rulings = " ".join(row.split("|")[0] for row in rows(RULES)[code])

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from domain.application import Games, KeyReused, NotSeated, Outcome, VersionConflict, WrongKind
+from domain.application import AlreadyOpened, Games, KeyReused, NotSeated, Outcome, VersionConflict, WrongKind
 from domain.decider import Command
 from domain.lifecycle import Resign
 from domain.seating import Join, Leave, Seating, Start
@@ -18,7 +18,7 @@ from domain.tickle.facts import Options
 from domain.tickle.rules import OpenTickle
 from domain.vault import Vault
 
-ADA, BOB = UUID(int=1), UUID(int=2)
+ADA, BOB, EVE = UUID(int=1), UUID(int=2), UUID(int=9)
 ID = UUID("00000000-0000-5000-8000-000000000007")
 
 
@@ -35,9 +35,11 @@ def hand_in(
     *,
     seated: bool = True,
     expected: int | None = None,
+    key: str | None = None,
+    kind: str | None = None,
 ) -> Outcome:
     made = (lambda _: command) if isinstance(command, Command) else command
-    return games.handle(game, made, player=player, expected_version=expected, key=None, seated=seated)
+    return games.handle(game, made, player=player, expected_version=expected, key=key, seated=seated, kind=kind)
 
 
 # Who may ask
@@ -66,6 +68,39 @@ def test_whoever_has_left_is_not_heard_any_more(games: Games) -> None:
     hand_in(games, game, Leave(player=BOB))
     with pytest.raises(NotSeated):
         hand_in(games, game, Leave(player=BOB))
+
+
+def test_whoever_has_left_is_told_so_again_by_the_key(games: Games, recorder: EventRecorder, vault: Vault) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    first = hand_in(games, game, Leave(player=BOB), key="bob leaves")
+    for server in (games, Games(recorder, vault)):
+        again = hand_in(server, game, Leave(player=BOB), key="bob leaves")
+        assert (again.events, again.game.version, again.repeated) == (first.events, first.game.version, True)
+
+
+def test_whoever_has_left_is_not_heard_with_another_key(games: Games) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    hand_in(games, game, Leave(player=BOB), key="bob leaves")
+    with pytest.raises(NotSeated):
+        hand_in(games, game, Leave(player=BOB), key="bob leaves again")
+
+
+def test_a_key_that_was_used_for_something_else_is_refused_also_to_whoever_has_left(games: Games) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    hand_in(games, game, Leave(player=BOB), key="bob leaves")
+    with pytest.raises(KeyReused):
+        hand_in(games, game, Resign(), key="bob leaves")
+
+
+def test_a_stranger_does_not_get_the_answer_to_another_s_key(games: Games) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    hand_in(games, game, Leave(player=BOB), key="bob leaves")
+    with pytest.raises(NotSeated):
+        hand_in(games, game, Leave(player=EVE), EVE, key="bob leaves")
 
 
 def test_a_command_is_made_of_the_seat_that_the_player_has_by_then(games: Games) -> None:
@@ -130,9 +165,17 @@ def test_the_same_key_finds_it_again(games: Games) -> None:
 )
 def test_another_request_does_not_open_it_again(games: Games, player: UUID, key: str | None) -> None:
     opened(games, game_id=ID, key="a key of ada")
-    with pytest.raises(KeyReused):
+    with pytest.raises(AlreadyOpened):
         opened(games, player, game_id=ID, key=key)
     assert games.game(ID).version == 2
+
+
+def test_a_key_that_opened_it_otherwise_is_a_key_reused(games: Games) -> None:
+    opened(games, game_id=ID, key="a key of ada")
+    command = OpenTickle(player=ADA, options=Options(seats=2))
+    with pytest.raises(KeyReused) as refused:
+        games.open("tickle", command, player=ADA, key="a key of ada", game_id=ID)
+    assert not isinstance(refused.value, AlreadyOpened)
 
 
 # Commands of another kind
@@ -150,6 +193,24 @@ def test_a_move_of_ticitaire_is_refused_at_a_table_of_tickle(games: Games) -> No
     with pytest.raises(WrongKind) as refused:
         hand_in(games, game, TurnStock(), ADA)
     assert refused.value.kind == "tickle"
+
+
+@pytest.mark.parametrize("kind", [None, "tickle", "ticitaire"])
+def test_a_command_that_several_kinds_know_may_be_kept_to_one(games: Games, kind: str | None) -> None:
+    game = opened(games).game.id
+    hand_in(games, game, Join(player=BOB), seated=False)
+    hand_in(games, game, Start(player=ADA), ADA)
+    if kind == "ticitaire":
+        with pytest.raises(WrongKind) as refused:
+            hand_in(games, game, Resign(seat=2), kind=kind)
+        assert (refused.value.kind, games.game(game).table.over) == ("tickle", False)
+    else:
+        assert hand_in(games, game, Resign(seat=2), kind=kind).game.table.over
+
+
+def test_the_kind_counts_before_the_seat(games: Games) -> None:
+    with pytest.raises(WrongKind):
+        hand_in(games, opened(games).game.id, Resign(), EVE, kind="ticitaire")
 
 
 def test_the_kind_counts_before_the_version(games: Games) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
@@ -32,7 +32,7 @@ from domain.lifecycle import (
 from tests.given import NOON, PLAYER, SEEDS
 
 GUEST = UUID(int=11)
-SECOND = timedelta(seconds=1)
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 OPENED = GameOpened(ruleset=1, host=PLAYER, deal=SEEDS.deal, commitment=SEEDS.commitment.hex())
 SEATED = (PlayerSeated(seat=1, player=PLAYER), PlayerSeated(seat=2, player=GUEST))
 DEALT = Dealt(number=1, entropies=("-", "-"))
@@ -162,6 +162,22 @@ def test_where_no_time_runs_none_is_given_back() -> None:
     with pytest.raises(RuleViolation) as refused:
         extended(after(OPENED), ExtendDeadline(seconds=1))
     assert codes([refused]) == [("NO_DEADLINE", "G2")]
+
+
+@pytest.mark.parametrize(
+    "running", [None, NOON, NOON.astimezone(timezone(2 * HOUR))], ids=["whichever", "this one", "told elsewhere"]
+)
+def test_time_is_given_back_to_the_deadline_that_was_running(running: datetime | None) -> None:  # G2
+    table = after(DeadlineExtended(deadline=NOON))
+    given_back = extended(table, ExtendDeadline(seconds=90, deadline=running))
+    assert given_back == DeadlineExtended(deadline=NOON + 90 * SECOND)
+
+
+@pytest.mark.parametrize("running", [NOON - timedelta(microseconds=1), NOON + timedelta(microseconds=1)])
+def test_no_time_is_given_back_to_another_deadline(running: datetime) -> None:  # G2
+    with pytest.raises(RuleViolation) as refused:
+        extended(after(DeadlineExtended(deadline=NOON)), ExtendDeadline(seconds=90, deadline=running))
+    assert codes([refused]) == [("OTHER_DEADLINE", "G2")]
 
 
 def test_no_deadline_is_extended_by_nothing_or_less() -> None:

@@ -13,8 +13,8 @@ from eventsourcing.persistence import StoredEvent
 from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, WrongKind
 from domain.decider import Command, RuleViolation
 from domain.lifecycle import Resign
-from domain.rematches import MOST, Rematches
-from domain.seating import Cancel, Join, Seating, Start
+from domain.rematches import MOST, MOST_EACH, Rematches
+from domain.seating import Cancel, Join, Leave, Seating, Start
 from domain.storage import EventRecorder
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import DeckPart, Options
@@ -35,6 +35,13 @@ def started(games: Games) -> UUID:
     hand_in(games, game, Join(player=BOB), BOB)
     hand_in(games, game, Start(player=ADA), ADA)
     return game
+
+
+def codes_of(rematches: Rematches, game: UUID, player: UUID = ADA, key: str | None = None) -> tuple[str, str]:
+    """The code and the ruling by which a rematch is refused."""
+    with pytest.raises(RuleViolation) as refused:
+        again(rematches, game, player, key=key)
+    return refused.value.code, refused.value.ruling
 
 
 @pytest.fixture
@@ -156,9 +163,7 @@ def test_a_key_with_other_content_is_refused(rematches: Rematches, finished: UUI
 
 def test_without_a_key_whoever_asks_again_has_joined(rematches: Rematches, finished: UUID) -> None:
     again(rematches, finished)
-    with pytest.raises(RuleViolation) as refused:
-        again(rematches, finished)
-    assert (refused.value.code, refused.value.ruling) == ("ALREADY_JOINED", "G3")
+    assert codes_of(rematches, finished) == ("ALREADY_JOINED", "G3")
 
 
 # Cancelled
@@ -190,13 +195,88 @@ def test_a_rematch_is_the_latest_also_when_it_is_over(rematches: Rematches, game
     assert (latest.id, latest.table.over) == (outcome.game.id, True)
 
 
-def test_after_so_many_cancelled_ones_no_other_is_opened(rematches: Rematches, games: Games, finished: UUID) -> None:
-    for number in range(MOST):
-        cancel(games, again(rematches, finished, (ADA, BOB)[number % 2]))
-    with pytest.raises(RuleViolation) as refused:
-        again(rematches, finished)
-    assert (refused.value.code, refused.value.ruling) == ("NO_MORE_REMATCHES", "G4")
+def test_whoever_has_cancelled_three_opens_no_other(rematches: Rematches, games: Games, finished: UUID) -> None:
+    for _ in range(MOST_EACH):
+        cancel(games, again(rematches, finished))
+    assert codes_of(rematches, finished) == ("NO_MORE_REMATCHES", "G4")
     assert rematches.latest(finished) is None
+
+
+def test_another_still_opens_one_that_whoever_cancelled_three_joins(
+    rematches: Rematches, games: Games, finished: UUID
+) -> None:
+    for _ in range(MOST_EACH):
+        cancel(games, again(rematches, finished))
+    opened = again(rematches, finished, BOB)
+    joined = again(rematches, finished)
+    assert [topics(opened), topics(joined)] == [["tickle.GameOpened", "game.PlayerJoined"], ["game.PlayerJoined"]]
+    assert joined.game.table.joined == (BOB, ADA)
+
+
+def test_those_that_another_cancelled_do_not_count(rematches: Rematches, games: Games, finished: UUID) -> None:
+    for player in [ADA, BOB] * (MOST_EACH - 1):
+        cancel(games, again(rematches, finished, player))
+    last = again(rematches, finished)
+    assert topics(last) == ["tickle.GameOpened", "game.PlayerJoined"]
+    cancel(games, last)
+    assert codes_of(rematches, finished) == ("NO_MORE_REMATCHES", "G4")
+    assert again(rematches, finished, BOB).game.table.joined == (BOB,)
+
+
+def test_there_is_a_table_for_everybody_though_all_the_others_have_cancelled_theirs() -> None:
+    most_players = 6
+    assert most_players * MOST_EACH < MOST
+
+
+def test_by_its_key_a_cancelled_one_is_found_though_no_other_is_opened(
+    rematches: Rematches, games: Games, finished: UUID
+) -> None:
+    outcomes = []
+    for number in range(MOST_EACH):
+        outcomes.append(again(rematches, finished, key=f"rematch {number}"))
+        cancel(games, outcomes[-1])
+    later = [again(rematches, finished, key=f"rematch {number}") for number in range(MOST_EACH)]
+    assert [(outcome.events, outcome.repeated) for outcome in later] == [(one.events, True) for one in outcomes]
+
+
+# Started
+
+
+def dealt(rematches: Rematches, games: Games, game: UUID) -> UUID:
+    """The rematch of a game, which Ada and Bob came to with keys and started."""
+    opened, _ = [again(rematches, game, player, key=f"rematch of {player.int}") for player in (ADA, BOB)]
+    hand_in(games, opened.game.id, Start(player=ADA), ADA)
+    return opened.game.id
+
+
+@pytest.mark.parametrize("player", [ADA, BOB])
+@pytest.mark.parametrize("key", [None, "another key"])
+@pytest.mark.parametrize("over", [False, True], ids=["played", "over"])
+def test_a_game_whose_rematch_was_dealt_is_not_played_again(
+    rematches: Rematches, games: Games, finished: UUID, player: UUID, key: str | None, over: bool
+) -> None:
+    rematch = dealt(rematches, games, finished)
+    if over:
+        hand_in(games, rematch, Resign(seat=1), ADA)
+    version = games.game(rematch).version
+    assert codes_of(rematches, finished, player, key) == ("REMATCH_STARTED", "G4")
+    assert games.game(rematch).version == version
+
+
+def test_by_the_key_the_first_outcome_is_told_though_it_was_dealt(
+    rematches: Rematches, games: Games, finished: UUID
+) -> None:
+    dealt(rematches, games, finished)
+    outcomes = [again(rematches, finished, player, key=f"rematch of {player.int}") for player in (ADA, BOB)]
+    assert [(outcome.repeated, outcome.game.version) for outcome in outcomes] == [(True, 2), (True, 3)]
+
+
+def test_the_rematch_is_itself_played_again(rematches: Rematches, games: Games, finished: UUID) -> None:
+    rematch = dealt(rematches, games, finished)
+    hand_in(games, rematch, Resign(seat=1), ADA)
+    third = again(rematches, rematch, BOB).game.table.table_opened.rematch
+    assert third is not None
+    assert third.game == rematch
 
 
 # Refused
@@ -213,9 +293,27 @@ def test_whoever_resigned_plays_again(rematches: Rematches, finished: UUID) -> N
 
 
 def test_a_game_that_is_played_is_not_played_again_yet(rematches: Rematches, games: Games) -> None:
-    with pytest.raises(RuleViolation) as refused:
-        again(rematches, started(games))
-    assert (refused.value.code, refused.value.ruling) == ("NOT_FINISHED", "G4")
+    assert codes_of(rematches, started(games)) == ("NOT_FINISHED", "G4")
+
+
+@pytest.mark.parametrize("player", [ADA, BOB], ids=["its host", "its guest"])
+@pytest.mark.parametrize("cancelled", [False, True], ids=["open", "cancelled"])
+def test_a_table_before_its_deal_is_not_played_again(
+    rematches: Rematches, games: Games, player: UUID, cancelled: bool
+) -> None:
+    opened = games.open("tickle", OpenTickle(player=ADA, options=OPTIONS), player=ADA, key=None)
+    hand_in(games, opened.game.id, Join(player=BOB), BOB)
+    if cancelled:
+        cancel(games, opened)
+    assert codes_of(rematches, opened.game.id, player) == ("NOT_FINISHED", "G4")
+
+
+def test_whoever_left_before_the_deal_is_a_stranger(rematches: Rematches, games: Games) -> None:
+    game = games.open("tickle", OpenTickle(player=ADA, options=OPTIONS), player=ADA, key=None).game.id
+    hand_in(games, game, Join(player=BOB), BOB)
+    hand_in(games, game, Leave(player=BOB), BOB)
+    with pytest.raises(NotSeated):
+        again(rematches, game, BOB)
 
 
 def test_a_kind_without_rematches_says_so(rematches: Rematches, games: Games) -> None:

@@ -14,6 +14,7 @@ from domain.lifecycle import Resign
 from domain.rematches import Rematches
 from domain.seating import Cancel, Join, Leave, Seating, Start, invitation
 from domain.storage import Datastore
+from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import Options
 from domain.tickle.rules import OpenTickle
 from projections.lobby import GameRow, Lobby, LobbyQueries, Status
@@ -127,6 +128,46 @@ def test_a_rematch_takes_those_who_played(games: Games, listed: Listed) -> None:
     Rematches(games).play_again(table.id, player=BOB, moved_on=False, key=None)
     newest, _ = listed()
     assert (newest.host, newest.takes, newest.private) == (BOB, 2, True)
+
+
+def test_a_rematch_is_private_though_the_game_before_it_was_not(games: Games, listed: Listed) -> None:
+    table = Table(games, BOB)
+    table.start()
+    table.hand_in(Resign(seat=2), BOB)
+    rematch = Rematches(games).play_again(table.id, player=BOB, moved_on=False, key=None).game.id
+    assert {row.game: row.private for row in listed()} == {rematch: True, table.id: False}
+
+
+def test_a_table_that_anyone_may_join_now_is_found_as_such(games: Games, listed: Listed) -> None:
+    tables = {
+        "open": Table(games, BOB, seats=3),
+        "full": Table(games, BOB, CYD, seats=3),
+        "full again": Table(games, BOB, seats=2),
+        "left": Table(games, BOB, seats=2),
+        "private": Table(games, BOB, seats=3, private=True),
+        "started": Table(games, BOB, seats=3),
+        "finished": Table(games, BOB, seats=3),
+        "cancelled": Table(games, BOB, seats=3),
+        "alone": Table(games),
+    }
+    tables["full again"].hand_in(Leave(player=BOB), BOB)
+    tables["full again"].hand_in(Join(player=CYD), CYD)
+    tables["left"].hand_in(Leave(player=BOB), BOB)
+    for what in ("started", "finished"):
+        tables[what].start()
+    tables["finished"].hand_in(Resign(seat=2), BOB)
+    tables["cancelled"].hand_in(Cancel(player=ADA))
+    rematch = Rematches(games).play_again(tables["finished"].id, player=ADA, moved_on=False, key=None).game.id
+    games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
+    names = {table.id: what for what, table in tables.items()} | {rematch: "rematch"}
+    assert [names.get(row.game) for row in listed(joinable=True)] == ["alone", "left", "open"]
+    assert len(listed(joinable=False)) == len(tables) + 2
+
+
+def test_joinable_narrows_what_else_is_asked_for(games: Games, listed: Listed) -> None:
+    mine, newest = Table(games, BOB), Table(games)
+    found = [listed(joinable=True, player=BOB), listed(joinable=True, kind="ticitaire"), listed(joinable=True, first=1)]
+    assert [[row.game for row in rows] for rows in found] == [[mine.id], [], [newest.id]]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 500])

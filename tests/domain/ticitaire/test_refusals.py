@@ -12,11 +12,12 @@ import pytest
 import domain
 from domain.decider import Command
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
+from domain.seating import Leave
 from domain.ticitaire.facts import Options, Spot
 from domain.ticitaire.rules import RecycleWaste, TakeBack, TurnStock
 from domain.ticitaire.table import TicitaireTable
 from tests.domain.ticitaire.positions import move, opening, position
-from tests.given import NOON, given
+from tests.given import NOON, PLAYER, given
 
 STRICT = Options(strict_duo=True)
 TAKE_BACK = Options(take_back=True)
@@ -189,6 +190,7 @@ CASES = [
             RecycleWaste(seat=1),
             TakeBack(seat=1),
             Resign(seat=1),
+            Leave(player=PLAYER),
             RunOutOfTime(),
             ExtendDeadline(seconds=60),
         )
@@ -219,6 +221,13 @@ CASES = [
     Case("time does not run out early", TIMED, RunOutOfTime(), "TIME_IS_LEFT", "G2"),
     Case("time that is not limited does not run out", TIC, RunOutOfTime(), "TIME_IS_LEFT", "G2"),
     Case("time that is not limited is not extended", TIC, ExtendDeadline(seconds=60), "NO_DEADLINE", "G2"),
+    Case(
+        "time is given back to a deadline that is not there any more",
+        TIMED,
+        ExtendDeadline(seconds=60, deadline=NOON),
+        "OTHER_DEADLINE",
+        "G2",
+    ),
 ]
 
 LATE = [

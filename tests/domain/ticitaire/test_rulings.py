@@ -21,6 +21,7 @@ from domain.lifecycle import (
     SeedsRevealed,
     TimedOut,
 )
+from domain.seating import Leave
 from domain.ticitaire.facts import (
     FACTS,
     CardsMoved,
@@ -250,6 +251,18 @@ CASES = [
         position("5-star-red", deadline=NOON + HOUR),
         ExtendDeadline(seconds=60),
         (DeadlineExtended(deadline=NOON + HOUR + timedelta(seconds=60)),),
+    ),
+    Case(
+        "G2: also where that deadline is named",
+        position("5-star-red", deadline=NOON + HOUR),
+        ExtendDeadline(seconds=60, deadline=NOON + HOUR),
+        (DeadlineExtended(deadline=NOON + HOUR + timedelta(seconds=60)),),
+    ),
+    Case(
+        "G1: leaving is giving up",
+        position("1-star-red | 5-star-red", stock="2-star-red"),
+        Leave(player=PLAYER),
+        (PlayerResigned(seat=1), *given_up(buried=1, unplayed=1)),
     ),
 ]
 

@@ -13,7 +13,7 @@ from domain.decider import Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
 from domain.seating import Leave
 from domain.tickle import placement, rules
-from domain.tickle.facts import Closing, Options
+from domain.tickle.facts import Closing, LaidCard, Options
 from domain.tickle.rules import MOST_CARDS_NAMED, TICKLE, DeclineLaydown, DrawCard, LayDown
 from domain.tickle.table import TickleTable
 from tests.domain.tickle.players import PLAYERS
@@ -129,6 +129,13 @@ CASES = [
     ),
     Case("time runs out that is not limited", LATER, RunOutOfTime(), "TIME_IS_LEFT", "G2"),
     Case("time is given back that is not limited", LATER, ExtendDeadline(seconds=60), "NO_DEADLINE", "G2"),
+    Case(
+        "time is given back to a turn that has ended",
+        TIMELY,
+        ExtendDeadline(seconds=60, deadline=NOON),
+        "OTHER_DEADLINE",
+        "G2",
+    ),
     Case("another seat's turn comes before its time", TIMELY, DrawCard(seat=2), "NOT_YOUR_TURN", "G4", NOON + MINUTE),
 ]
 
@@ -179,14 +186,53 @@ def test_several_reasons_are_told_at_once_the_first_giving_the_ruling() -> None:
         assert reason.message in refused.message
 
 
-def test_the_same_sentence_is_said_once() -> None:
+def three_nics() -> RuleViolation:
     table = position(
         "3-star-cyan 5-star-red 1-circle-violet", "", grid=row("2-square-yellow 4-triangle-orange"), deck=REST
     )
-    refused = violation(table, lay(1, "5-star-red 1-circle-violet", x=0, y=1))
+    return violation(table, lay(1, "5-star-red 1-circle-violet", x=0, y=1))
+
+
+def test_the_same_sentence_is_said_once() -> None:
+    refused = three_nics()
     nics = [reason for reason in refused.reasons if reason.code == "NIC_CONTACT"]
     assert len(nics) == 3
     assert refused.message.count(nics[0].message) == 1
+
+
+def test_different_sentences_are_counted_and_not_the_reasons() -> None:
+    refused = three_nics()
+    sentences = {reason.message for reason in refused.reasons}
+    assert 1 < len(sentences) < len(refused.reasons)
+    assert refused.message.startswith(f"There are {len(sentences)} reasons why not. ")
+
+
+def test_reasons_with_one_sentence_are_told_by_that_sentence_alone() -> None:
+    refused = three_nics()
+    nics = [reason for reason in refused.reasons if reason.code == "NIC_CONTACT"]
+    assert rules._illegal(nics).message == nics[0].message
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param("5-circle-red", ["5-circle-red"], id="one card"),
+        pytest.param("5-circle-red 5-circle-red", ["5-circle-red"], id="one card twice"),
+        pytest.param("5-circle-red 4-circle-red 5-circle-red", ["5-circle-red", "4-circle-red"], id="two of three"),
+        pytest.param("5-circle-red 3-square-cyan 4-circle-red", ["5-circle-red", "4-circle-red"], id="one is held"),
+    ],
+)
+def test_a_card_that_is_not_held_is_named_once(names: str, told: list[str]) -> None:
+    refused = violation(OPEN, LayDown(seat=1, cards=laid_each(names)))
+    (reason,) = [reason for reason in refused.reasons if reason.code == "CARD_NOT_IN_HAND"]
+    found = [word.strip(".,") for word in reason.message.split() if "-" in word]
+    assert found == told
+    assert len(reason.cells) == len([name for name in names.split() if name in told])
+
+
+def laid_each(names: str) -> tuple[LaidCard, ...]:
+    """Cards in a row, of which several may be the same."""
+    return tuple(laid(name, x)[0] for x, name in enumerate(names.split()))
 
 
 def test_a_violation_that_needs_no_reasons_has_itself_as_the_reason() -> None:

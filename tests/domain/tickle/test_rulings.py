@@ -278,6 +278,12 @@ TIME = [
         ExtendDeadline(seconds=90),
         (DeadlineExtended(deadline=NOON + 2.5 * MINUTE),),
     ),
+    Case(
+        "G2: also where that deadline is named",
+        timed(ABLE, STUCK_2),
+        ExtendDeadline(seconds=90, deadline=NOON + MINUTE),
+        (DeadlineExtended(deadline=NOON + 2.5 * MINUTE),),
+    ),
 ]
 
 CASES = [*BEFORE_THE_DEAL, *LAYDOWNS, *DRAWS, *TIME]

@@ -125,6 +125,19 @@ def counts_the_fives_of_the_deck(table: TickleTable, viewer: Viewer) -> TickleVi
     return replace(TICKLE.view(table, viewer), set_aside=(HIDDEN,) * fives)
 
 
+def shows_the_deck_in_its_order(table: TickleTable, viewer: Viewer) -> TickleView:
+    return replace(TICKLE.view(table, viewer), deck=tuple(map(table.card, range(table.next, table.end))))
+
+
+def shows_the_last_card_of_the_deck(table: TickleTable, viewer: Viewer) -> TickleView:
+    shown = TICKLE.view(table, viewer)
+    return replace(shown, deck=(*shown.deck[:-1], table.card(table.end - 1)))
+
+
+def shows_what_is_set_aside_sorted(table: TickleTable, viewer: Viewer) -> TickleView:
+    return replace(TICKLE.view(table, viewer), set_aside=tuple(sorted(map(table.card, range(table.end, 125)))))
+
+
 def orders_the_seats_by_their_hands(table: TickleTable, viewer: Viewer) -> TickleView:
     shown = TICKLE.view(table, viewer)
     return replace(shown, seats=tuple(sorted(shown.seats, key=lambda seat: table.hand(seat.seat)[0])))
@@ -266,6 +279,9 @@ LEAKS: Sequence[tuple[str, Channels, str]] = [
     ("a view that shows every hand", decider(view=shows_every_hand), "view"),
     ("a view that counts hidden cards", decider(view=counts_the_fives_of_the_deck), "view"),
     ("a view of the deck's next card", decider(view=has_the_next_card_as_drawn), "view"),
+    ("a view of the deck's last card", decider(view=shows_the_last_card_of_the_deck), "view"),
+    ("a view of the deck in its order", decider(view=shows_the_deck_in_its_order), "view"),
+    ("a view of the cards that are set aside", decider(view=shows_what_is_set_aside_sorted), "view"),
     ("the order in a view", decider(view=orders_the_seats_by_their_hands), "view"),
     ("the length of a view", decider(view=is_shorter_by_what_another_holds), "view"),
     ("an action more", decider(legal_commands=offers_a_draw_where_another_could_lay), "legal commands"),
