@@ -138,9 +138,11 @@ class PokerMutation:
         info.context.must_have(Scope.PLAY)
         if len(input.cards) != HAND:
             return invalid_input("A hand has five cards.", "cards")
-        try:
-            five = tuple(map(Card.parse, input.cards))
-        except ValueError:
-            message = "There is no such card: a card is named number-shape-colour, as in 5-star-red."
-            return invalid_input(message, "cards")
-        return await play(info, input, lambda seat: rules.DeclareHand(seat=seat, cards=five, rank=input.rank))
+        five: list[Card] = []
+        for nth, name in enumerate(input.cards):
+            try:
+                five.append(Card.parse(name))
+            except ValueError:
+                message = "There is no such card: a card is named number-shape-colour, as in 5-star-red."
+                return invalid_input(message, "cards", str(nth))
+        return await play(info, input, lambda seat: rules.DeclareHand(seat=seat, cards=tuple(five), rank=input.rank))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import strawberry
 
 from api.cards import Card, CardSlot, faces, slots
+from api.faults import BadUserInput
 from api.games import Game, LegalAction
+from api.nodes import page_size
 from api.tables import TableSettings, plain_action, settings_of
 from domain import cards
 from domain.decider import Command, OpenCommand
@@ -194,10 +196,16 @@ class PokerGame(Game):
         shown = self._view.round
         return _round(shown) if shown else None
 
-    @strawberry.field(description="The rounds that are over, the first one first.")
-    def played_rounds(self) -> list[PokerRound]:
-        """Return the rounds that were scored."""
-        return [_round(shown) for shown in self._view.played]
+    @strawberry.field(description="The rounds that are over, in order, after the one of a number.")
+    def played_rounds(
+        self,
+        after: Annotated[int, strawberry.argument(description="The number of the last round you have; 0 for all.")] = 0,
+        first: Annotated[int, strawberry.argument(description="At most so many, 1..100.")] = 20,
+    ) -> list[PokerRound]:
+        """Return rounds that were scored."""
+        if after < 0:
+            raise BadUserInput(f"`after` is the number of a round, or 0 for all; not {after}.")
+        return [_round(shown) for shown in self._view.played[after : after + page_size(first)]]
 
     @strawberry.field(description="How the game ended; null while it is played.")
     def result(self) -> PokerResult | None:
@@ -246,9 +254,8 @@ EFFORTS: Final = {"PokerRoundSeat.best": 1}
 USUAL_LENGTHS: Final = {
     "PokerGame.legalActions": 6,
     "PokerGame.standings": 4,
-    "PokerGame.playedRounds": 5,
     "PokerRound.community": 4,
-    "PokerRound.seats": 4,
+    "PokerRound.seats": 6,
     "PokerRoundSeat.cards": 3,
     "PokerHand.cards": 5,
     "PokerExchange.slots": 1,

@@ -77,7 +77,7 @@ async def test_what_does_not_fit_the_schema_is_told_by_its_code(ada: Client, gam
         f'{{ game(id: "{id}") {{ position {{ id }} }} }}': "GRAPHQL_VALIDATION_FAILED",
         f'{{ game(id: "{id}") {{ position(version: "3") {{ id }} }} }}': "GRAPHQL_VALIDATION_FAILED",
         f'{{ game(id: "{id}") {{ position(version: 2147483648) {{ id }} }} }}': "GRAPHQL_VALIDATION_FAILED",
-        "{ games(filter: {kind: POKER}) { nodes { id } } }": "GRAPHQL_VALIDATION_FAILED",
+        "{ games(filter: {kind: BRIDGE}) { nodes { id } } }": "GRAPHQL_VALIDATION_FAILED",
         "{ games(filter: {status: WON}) { nodes { id } } }": "GRAPHQL_VALIDATION_FAILED",
         "mutation { openTicitaire { __typename } }": "GRAPHQL_VALIDATION_FAILED",
         "mutation { openTicitaire(input: {cheat: true}) { __typename } }": "GRAPHQL_VALIDATION_FAILED",

@@ -35,6 +35,7 @@ from hypothesis import strategies as st
 
 from api.schema import schema
 from tests.api.company import HANDS, do, known_deck, laid, opened, started_by
+from tests.api.poker_evening import ADAS, poker_started
 from tests.client import Client
 from tests.conftest import cloned, in_memory, started
 
@@ -82,6 +83,8 @@ class House:
     game: Any
     tickle: Any
     """A game in which Ada has a hand."""
+    poker: Any
+    """One in which she has cards."""
     turned_over: Any = None
     """A game whose stock is empty."""
 
@@ -98,6 +101,10 @@ class House:
     def started(self) -> Any:
         """A game of Tickle in which Ada has the turn, and can lay."""
         return self.runner.run(started_by(self.ada, self.bob, seating="AS_JOINED"))
+
+    def cards(self, **options: Any) -> Any:
+        """A game of TIC Poker in which Ada has the turn."""
+        return self.runner.run(poker_started(self.ada, self.bob, **options))
 
     def after(self, game: Any, *steps: tuple[Client, str], **input: Any) -> Any:
         """The game after mutations; the first of them is given the input."""
@@ -152,6 +159,11 @@ def _unable(house: House) -> Any:
     return house.after(house.started(), *steps, cards=laid(*OPENING))
 
 
+def _turned_up(house: House) -> Any:
+    """A game of TIC Poker in which hands are declared."""
+    return house.after(house.cards(), (house.ada, "callPoker"), (house.bob, "keepPokerCards"))
+
+
 def _cards(cards: list[tuple[int, int, str]]) -> str:
     return "[%s]" % ", ".join(f"{{card: {json.dumps(card)}, x: {x}, y: {y}}}" for x, y, card in cards)  # noqa: UP031
 
@@ -185,6 +197,12 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "layTickleCards": lambda house: _upon(house.started(), cards=_cards(OPENING)),
     "drawTickleCard": lambda house: _upon(_unable(house)),
     "declineTickleLaydown": lambda house: _upon(house.after(_unable(house), (house.ada, "drawTickleCard"))),
+    "openPoker": lambda _: _input(rounds=2, variation="DRAW", drawStages=2, cardsSpeak="true", turnSeconds=60),
+    "exchangePokerCards": lambda house: _upon(house.cards(), slots="[2]"),
+    "exchangePokerCommunityCard": lambda house: _upon(house.cards(variation="COMMUNITY_EXCHANGE"), slot="1"),
+    "keepPokerCards": lambda house: _upon(house.cards()),
+    "callPoker": lambda house: _upon(house.cards()),
+    "declarePokerHand": lambda house: _upon(_turned_up(house), cards=json.dumps(ADAS), rank="TIC_PAIR"),
 }
 """The arguments, as GraphQL writes them, with which each operation succeeds."""
 
@@ -251,7 +269,8 @@ def house(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[H
         player = runner.run(ada.ask("{ viewer { player { id } } }"))["viewer"]["player"]["id"]
         game = runner.run(ada.open_ticitaire())["game"]
         tickle = runner.run(started_by(ada, bob, seating="AS_JOINED"))
-        yield House(runner, ada, bob, player, game, tickle)
+        poker = runner.run(poker_started(ada, bob))
+        yield House(runner, ada, bob, player, game, tickle, poker)
         runner.run(stack.aclose())
 
 
@@ -285,7 +304,7 @@ few = settings(
 @operations
 def test_whatever_is_asked_nothing_breaks(house: House, root: str, name: str) -> None:
     @settings(few, max_examples=24)
-    @given(case=made[root][name].as_strategy(), game=st.sampled_from([None, house.game, house.tickle]))
+    @given(case=made[root][name].as_strategy(), game=st.sampled_from([None, house.game, house.tickle, house.poker]))
     def ask(case: schemathesis.Case[Any], game: Any) -> None:
         assert isinstance(case.body, str)
         ids = {"id": game["id"], "gameId": game["id"], "playerId": house.player} if game else {}

@@ -86,6 +86,7 @@ def test_mutations_are_a_verb_and_what_it_is_about(built: GraphQLSchema) -> None
     of_accounts = {"register", "issue", "revoke"}
     of_tables = {"open", "join", "leave", "start", "cancel", "resign", "rematch"}
     of_games = {"move", "turn", "recycle", "take", "give", "lay", "draw", "decline"}
+    of_games |= {"exchange", "keep", "call", "declare"}
     assert verbs == of_accounts | of_tables | of_games
 
 

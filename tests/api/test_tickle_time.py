@@ -17,33 +17,17 @@ from domain.application import Games
 from domain.decider import Command
 from domain.lifecycle import RunOutOfTime
 from domain.seating import Cancel, Join, Seating, Start
-from domain.storage import Datastore, EventRecorder
+from domain.storage import Datastore
 from domain.tickle.facts import DeckPart, Options
 from domain.tickle.rules import DrawCard, LayDown, OpenTickle
 from projections.deadlines import Deadlines
 from projections.runner import Follower
+from tests.api.clock import Clock
 from tests.api.company import HANDS, actions, do, known_deck, laid, started_by
 from tests.client import Client
 
 ADA, BOB, CYD = UUID(int=1), UUID(int=2), UUID(int=3)
 LIMIT = 60
-
-
-class Clock:
-    """The database's clock, which the test winds on."""
-
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.later = timedelta()
-        newer = EventRecorder.newer
-
-        def wound_on(recorder: EventRecorder, game: UUID, version: int) -> Any:
-            events, now = newer(recorder, game, version)
-            return events, now + self.later
-
-        patch.setattr(EventRecorder, "newer", wound_on)
-
-    def wind_on(self, seconds: int) -> None:
-        self.later += timedelta(seconds=seconds)
 
 
 @pytest.fixture
