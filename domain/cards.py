@@ -18,6 +18,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 __all__ = [
     "DECK",
     "HIDDEN",
+    "WEIGHT_OF_A_POINT",
     "Card",
     "CardName",
     "Colour",
@@ -53,6 +54,10 @@ class Colour(IntEnum):
     RED = 5
 
 
+WEIGHT_OF_A_POINT: Final = 1 << 10
+"""More than the indexes of five cards together."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Card:
     """One of the 125 cards. Cards sort in the canonical order of the deck (C2)."""
@@ -63,9 +68,14 @@ class Card:
     index: int = field(init=False, repr=False, compare=False)
     """The place in the canonical order, 0..124, on which shuffles are defined (C2)."""
 
+    weight: int = field(init=False, repr=False, compare=False)
+    """The value in units of ``WEIGHT_OF_A_POINT``, plus the index: cards compare by it in order of value, number, shape
+    and colour (P7), and the sum of several weights tells the sum of the values."""
+
     def __post_init__(self) -> None:
         index = 25 * (self.number - 1) + 5 * (self.shape - 1) + (self.colour - 1)
         object.__setattr__(self, "index", index)
+        object.__setattr__(self, "weight", self.value * WEIGHT_OF_A_POINT + index)
 
     @property
     def value(self) -> int:

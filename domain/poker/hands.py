@@ -13,7 +13,7 @@ from itertools import combinations
 from operator import attrgetter, getitem, itemgetter
 from typing import Final, NamedTuple
 
-from domain.cards import DECK, Card
+from domain.cards import DECK, WEIGHT_OF_A_POINT, Card
 
 __all__ = [
     "HAND",
@@ -61,19 +61,15 @@ class Strength(NamedTuple):
     @property
     def cards(self) -> tuple[Card, ...]:
         """The five cards, the strongest first."""
-        return tuple(DECK[weight % (1 << _POINT)] for weight in self.order)
+        return tuple(DECK[weight % WEIGHT_OF_A_POINT] for weight in self.order)
 
-
-_POINT: Final = 10
-"""One point of value, as a power of two."""
-_WEIGHTS: Final = [(card.value << _POINT) + card.index for card in DECK]
-"""For each card's index its weight. Weights compare as the cards do, by value, number, shape and colour (P7), and the
-sum of five tells the total of their values: their indexes together are less than one point."""
 
 _SETS: Final = range(1 << MOST_CARDS)
 _SIZE: Final = bytes(members.bit_count() for members in _SETS)
-_UP_TO: Final = [bytes(members for members in _SETS if _SIZE[members] <= size) for size in range(HAND)]
-"""For each size, all sets that are no larger."""
+_UP_TO_1, _UP_TO_2, _UP_TO_3, _UP_TO_4 = (
+    bytes(members for members in _SETS if _SIZE[members] <= size) for size in range(1, HAND)
+)
+"""All sets that are no larger than this."""
 _SINGLES: Final = 15
 """How many values of properties there are; combinations of two come behind them."""
 
@@ -86,8 +82,7 @@ def _marks(card: Card) -> tuple[int, ...]:
 
 
 _MARKED: Final = [
-    {_WEIGHTS[card.index]: sum((0x80 >> at) << 8 * mark for mark in _marks(card)) for card in DECK}
-    for at in range(MOST_CARDS)
+    {card.weight: sum((0x80 >> at) << 8 * mark for mark in _marks(card)) for card in DECK} for at in range(MOST_CARDS)
 ]
 """For each place among the sorted cards, and each card by its weight: a byte for each mark, with the bit of the place
 in those that the card has."""
@@ -112,12 +107,11 @@ _HANDS: Final = [
 ]
 """For each set, the hand that it is filled up to, and what takes that out of the sorted cards."""
 
-_index_of: Final = attrgetter("index")
-_weight_of: Final = _WEIGHTS.__getitem__
+_weight_of: Final = attrgetter("weight")
 _hand_of: Final = _HANDS.__getitem__
 
 
-def _cores(sets: bytes) -> tuple[Rank, Iterable[int]]:
+def _cores(sets: bytes) -> tuple[Rank, Sequence[int]]:
     """Return the highest rank that the cards make, and the sets that make it, before they are filled up to five.
 
     Filling adds the strongest of the other cards: as no higher rank is in reach, it can't raise the rank.
@@ -125,21 +119,21 @@ def _cores(sets: bytes) -> tuple[Rank, Iterable[int]]:
     Args:
         sets: for each mark, the set of the cards that have it.
     """
-    tics = sets[_SINGLES:].translate(None, _UP_TO[1])
-    if threes := tics.translate(None, _UP_TO[2]):
-        if fours := threes.translate(None, _UP_TO[3]):
-            fives = fours.translate(None, _UP_TO[4])
+    tics = sets[_SINGLES:].translate(None, _UP_TO_1)
+    if threes := tics.translate(None, _UP_TO_2):
+        if fours := threes.translate(None, _UP_TO_3):
+            fives = fours.translate(None, _UP_TO_4)
             return (Rank.FIVE_CARD_TIC, fives) if fives else (Rank.FOUR_CARD_TIC, fours)
         houses = [three | _TWO[tic & ~three] for three in threes for tic in tics if _SIZE[tic & ~three] > 1]
         return (Rank.BIG_HOUSE, houses) if houses else (Rank.THREE_CARD_TIC, threes)
     if pairs := [a | b for a, b in combinations(tics, 2) if not a & b]:
         return Rank.TWO_TIC_PAIRS, pairs
-    singles = sets[:_SINGLES].translate(None, _UP_TO[2])
-    if fives := singles.translate(None, _UP_TO[4]):
+    singles = sets[:_SINGLES].translate(None, _UP_TO_2)
+    if fives := singles.translate(None, _UP_TO_4):
         return Rank.FIVE_CARD_SINGLE, fives
     if houses := [tic | _THREE[single & ~tic] for tic in tics for single in singles if _SIZE[single & ~tic] > 2]:
         return Rank.LITTLE_HOUSE, houses
-    if fours := singles.translate(None, _UP_TO[3]):
+    if fours := singles.translate(None, _UP_TO_3):
         return Rank.FOUR_CARD_SINGLE, fours
     if tics:
         return Rank.TIC_PAIR, tics
@@ -152,12 +146,16 @@ def best_hand(cards: Collection[Card]) -> Strength:
     Raises:
         ValueError: there are fewer than five cards, or more than eight, or one is there twice.
     """
-    ordered = sorted({*map(_weight_of, map(_index_of, cards))}, reverse=True)
-    if not HAND <= len(ordered) <= MOST_CARDS or len(ordered) != len(cards):
+    ordered = sorted({*map(_weight_of, cards)}, reverse=True)
+    if len(ordered) != len(cards) or not HAND <= len(ordered) <= MOST_CARDS:
         raise ValueError(f"a hand is made of {HAND} to {MOST_CARDS} different cards")
     rank, cores = _cores(sum(map(getitem, _MARKED, ordered)).to_bytes(90, "little"))
-    best = max([sum(pick(ordered)) >> _POINT << 8 | hand for hand, pick in map(_hand_of, cores)])
-    return Strength(rank, best >> 8, _hand_of(best & 0xFF)[1](ordered))
+    if len(cores) == 1:
+        best = cores[0]
+    else:
+        best = max([sum(pick(ordered)) >> 10 << 8 | hand for hand, pick in map(_hand_of, cores)]) & 0xFF  # 10: a point
+    order = _hand_of(best)[1](ordered)
+    return tuple.__new__(Strength, (rank, sum(order) >> 10, order))  # as its constructor does, which takes its time
 
 
 def strength_as(rank: Rank, cards: Iterable[Card]) -> Strength:
@@ -166,15 +164,15 @@ def strength_as(rank: Rank, cards: Iterable[Card]) -> Strength:
     Raises:
         ValueError: they are not five different cards.
     """
-    order = tuple(sorted((_WEIGHTS[card.index] for card in cards), reverse=True))
+    order = tuple(sorted((card.weight for card in cards), reverse=True))
     if len(set(order)) != HAND or len(order) != HAND:
         raise ValueError(f"a hand has {HAND} different cards")
-    return Strength(rank, sum(order) >> _POINT, order)
+    return Strength(rank, sum(order) // WEIGHT_OF_A_POINT, order)
 
 
 def highest_cards(cards: Iterable[Card]) -> Strength:
     """Return High Card with the five highest of some cards (P5)."""
-    strongest_last = sorted(cards, key=lambda card: _WEIGHTS[card.index])
+    strongest_last = sorted(cards, key=_weight_of)
     return strength_as(Rank.HIGH_CARD, strongest_last[-HAND:])
 
 
