@@ -62,7 +62,7 @@ class TurnBegan(Fact):
     """A turn began."""
 
     seat: int = strawberry.field(description="The seat, from 1.")
-    round: int = strawberry.field(description="From 1; a round is one turn of each seat still in.")
+    round: int = strawberry.field(description="From 1: in Tickle one turn of each seat still in, in TIC Poker a deal.")
     deadline: datetime | None = strawberry.field(
         description="When the turn runs out (ruling G2), where the table sets a time."
     )
@@ -179,8 +179,8 @@ class GameEvent:
         return self.presenters[type(fact)](fact)
 
     @strawberry.field(
-        description="The cards that came into your own hand with this event: nobody else is told them, and the stored "
-        "bytes have only their number. Empty for all others."
+        description="The cards that came into your own hand with this event, in the order of their places: nobody else "
+        "is told them, and the stored bytes do not have them. Empty for all others."
     )
     async def cards(self, info: Info) -> list[Card]:
         """Return the caller's own new cards."""
@@ -188,8 +188,10 @@ class GameEvent:
         if caller is None:
             return []
         record = await info.context.record(self.event.game, at_least=self.event.seq)
-        seat = record.table.seat_of(caller)
-        return faces(record.decider.came_to(record.table, seat, self.event.seq)) if seat else []
+        came_to, seat = record.decider.came_to, record.table.seat_of(caller)
+        if not seat:
+            return []
+        return faces(await info.context.world.blocking(lambda: came_to(record.table, seat, self.event.seq)))
 
     @strawberry.field(description="The exact stored bytes, which are UTF-8 JSON. Hash these; do not write them anew.")
     def bytes(self) -> str:

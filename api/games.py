@@ -299,7 +299,7 @@ class Kind:
 REPLAY_EFFORT: Final = 2_000
 """What a field costs that folds a game from its start."""
 
-EFFORTS: Final = {"Game.position": REPLAY_EFFORT, "Game.rematch": 50, "GameEvent.cards": 2, "GameListing.game": 50}
+EFFORTS: Final = {"Game.position": REPLAY_EFFORT, "Game.rematch": 50, "GameEvent.cards": 20, "GameListing.game": 50}
 USUAL_LENGTHS: Final = {
     "CommandAccepted.events": 3,
     "Fairness.seeds": 1,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 import strawberry
+from pydantic import ValidationError
 
 from api.accounts import Scope
 from api.context import Info
-from api.errors import invalid_input
+from api.errors import InvalidInputError, invalid_input
 from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, play, read_key
 from domain.decider import Command, OpenCommand
 from domain.lifecycle import Resign
 from domain.seating import Cancel, Join, Leave, Seating, Start, TableOptions
 
-__all__ = ["OpenTableInput", "TableSettings", "TablesMutation", "plain_action", "settings_of"]
+__all__ = ["OpenTableInput", "TableSettings", "TablesMutation", "plain_action", "refused_option"]
+__all__ += ["settings_of"]
 
 strawberry.enum(
     Seating,
@@ -67,6 +70,13 @@ def settings_of(options: TableOptions) -> dict[str, object]:
         "seating": options.seating,
         "turn_seconds": options.turn_seconds,
     }
+
+
+def refused_option(error: ValidationError, wanted: Mapping[str, str]) -> InvalidInputError:
+    """Tell of the first option that a table does not take, by what is wanted of it."""
+    field = str(error.errors()[0]["loc"][0])
+    first, *others = field.split("_")
+    return invalid_input(wanted[field], first + "".join(map(str.title, others)))
 
 
 _ACTIONS: Final[dict[type[Command], str]] = {

@@ -37,7 +37,7 @@ class TurnBegan(Timed):
 
     seat: int
     round: int
-    """From 1; a round is one turn of each seat still in."""
+    """From 1: in Tickle one turn of each seat still in (K1), in TIC Poker a deal (P1)."""
 
 
 @dataclass(frozen=True, kw_only=True)

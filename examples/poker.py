@@ -21,12 +21,14 @@ TABLE = f"""
     ... on PokerGame {{
         turn standings {{ number points }}
         round {{ number declaring community {{ {CARD} }} seats {{ number toAct cards {{ {CARD} }} }} }}
-        playedRounds {{
-            number community {{ {CARD} }}
-            seats {{ number place points declared {{ rank total cards {{ {CARD} }} }} best {{ rank }} }}
-        }}
         result {{ places {{ seat place points }} }}
     }}
+"""
+ROUNDS = f"""
+    query ($id: ID!, $after: Int!) {{ game(id: $id) {{ ... on PokerGame {{ playedRounds(after: $after) {{
+        number community {{ {CARD} }}
+        seats {{ number place declared {{ rank total cards {{ {CARD} }} }} decidedBy {{ step card }} }}
+    }} }} }} }}
 """
 ANSWER = f"__typename ... on CommandAccepted {{ game {{ {TABLE} }} }} ... on UserError {{ code message }}"
 REGISTER = """
@@ -158,13 +160,16 @@ def main():
             token = seats[game["turn"]]
             game = take_turn(url, token, seen_by(token), chance)
 
-    for played in game["playedRounds"]:
+    rounds = []
+    while page := ask(url, ROUNDS, id=game["id"], after=len(rounds))["game"]["playedRounds"]:
+        rounds += page
+    for played in rounds:
         print(f"Round {played['number']}, with {shown(played['community'])}")
         for seat in sorted(played["seats"], key=lambda seat: seat["place"]):
-            hand = seat["declared"]
-            print(
-                f"  {seat['place']}. seat {seat['number']}: {hand['rank']} of {hand['total']}: {shown(hand['cards'])}"
-            )
+            hand, decided = seat["declared"], seat["decidedBy"]
+            behind = f", behind by {decided['step'].lower()}" if decided else ""
+            print(f"  {seat['place']}. seat {seat['number']}: {hand['rank']} of {hand['total']}{behind}")
+            print(f"     {shown(hand['cards'])}")
     for line in sorted(game["result"]["places"], key=lambda line: line["place"]):
         print(f"{line['place']}. seat {line['seat']}: {line['points']} points")
 

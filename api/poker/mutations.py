@@ -11,7 +11,7 @@ from api.accounts import Scope
 from api.context import Info
 from api.errors import invalid_input
 from api.games import CommandResult, MoveInput, PlayInput, open_game, play
-from api.tables import OpenTableInput
+from api.tables import OpenTableInput, refused_option
 from domain.cards import Card
 from domain.poker import facts as f
 from domain.poker import rules
@@ -94,9 +94,7 @@ class PokerMutation:
                 cards_speak=input.cards_speak,
             )
         except ValidationError as error:
-            field = str(error.errors()[0]["loc"][0])
-            first, *others = field.split("_")
-            return invalid_input(_WANTED[field], first + "".join(map(str.title, others)))
+            return refused_option(error, _WANTED)
         return await open_game(
             info,
             rules.POKER.kind,

@@ -17,7 +17,7 @@ from domain.decider import Command, OpenCommand
 from domain.game import Game as Record
 from domain.poker import facts as f
 from domain.poker import rules
-from domain.poker.hands import Rank
+from domain.poker.hands import Rank, Step
 from domain.poker.views import PokerView, RoundSeatView, RoundView
 
 __all__ = ["EFFORTS", "TYPES", "USUAL_LENGTHS", "PokerGame", "PokerHand", "PokerOptions", "PokerResultLine", "actions"]
@@ -25,6 +25,7 @@ __all__ += ["hand_of", "options_of", "result_lines"]
 
 strawberry.enum(f.Variation, name="PokerVariation", description="Which game of TIC Poker is played (rulings P10, P11).")
 strawberry.enum(f.Ending, name="PokerEnding", description="How a game of TIC Poker ends.")
+strawberry.enum(Step, name="PokerStep", description="The steps in which hands are compared, in order (ruling P7).")
 strawberry.enum(Rank, name="PokerRank", description="The ranks of hands, the lowest first (ruling P6).")
 
 
@@ -75,6 +76,16 @@ class PokerSeat:
     time_outs_in_a_row: int = strawberry.field(description="Its last time-outs in a row: the third resigns it.")
 
 
+@strawberry.type(description="What decided between two hands (ruling P7).")
+class PokerDecision:
+    """The step that decided."""
+
+    step: Step = strawberry.field(description="The first step in which they differ.")
+    card: int | None = strawberry.field(
+        description="Which card of the two hands differed, 1 the strongest; null where the rank or the total decided."
+    )
+
+
 @strawberry.type(description="A seat in a round.")
 class PokerRoundSeat:
     """A seat in a round."""
@@ -85,11 +96,27 @@ class PokerRoundSeat:
     )
     to_act: bool = strawberry.field(description="Whether it has a turn in this stage yet, or a hand to declare.")
     declared: PokerHand | None = strawberry.field(description="What its hand counts as (ruling P5); null before that.")
-    best: PokerHand | None = strawberry.field(
-        description="The best hand that was possible: told when the round is over, beside what was declared."
-    )
     place: int | None = strawberry.field(description="Its place in the round; null before it is scored, or unranked.")
     points: int | None = strawberry.field(description="The points of that place (ruling P8).")
+    shown: strawberry.Private[RoundView]
+    view: strawberry.Private[RoundSeatView]
+
+    @strawberry.field(
+        description="The best hand that was possible: told when the round is over, beside what was declared."
+    )
+    def best(self) -> PokerHand | None:
+        """Return the best hand."""
+        best = self.shown.best(self.view)
+        return hand_of(best.rank, best.cards) if best else None
+
+    @strawberry.field(
+        description="What put its hand behind the next stronger one (ruling P7): null for the strongest, and before "
+        "the round is over."
+    )
+    def decided_by(self) -> PokerDecision | None:
+        """Return the step that decided."""
+        decided = self.shown.decided(self.view)
+        return PokerDecision(step=decided.step, card=decided.card or None) if decided else None
 
 
 @strawberry.type(description="A round.")
@@ -98,7 +125,7 @@ class PokerRound:
 
     number: int = strawberry.field(description="From 1.")
     dealer: int = strawberry.field(description="The seat that deals; the one on its left acts first (ruling P1).")
-    stage: int = strawberry.field(description="The exchange stage, from 1.")
+    stage: int = strawberry.field(description="The exchange stage, from 1; 0 until the first turn begins.")
     caller: int | None = strawberry.field(description="The seat that called (ruling P3); null if none did.")
     declaring: bool = strawberry.field(description="Whether hands are declared now (ruling P5).")
     over: bool = strawberry.field(description="Whether it is scored.")
@@ -122,15 +149,16 @@ def _round(shown: RoundView) -> PokerRound:
 
 
 def _round_seat(shown: RoundView, seat: RoundSeatView) -> PokerRoundSeat:
-    declared, best = seat.declared, shown.best(seat)
+    declared = seat.declared
     return PokerRoundSeat(
         number=seat.seat,
         cards=slots(seat.cards),
         to_act=seat.to_act,
         declared=hand_of(declared.rank, declared.cards) if declared else None,
-        best=hand_of(best.rank, best.cards) if best else None,
         place=seat.place,
         points=seat.points,
+        shown=shown,
+        view=seat,
     )
 
 
@@ -250,7 +278,7 @@ def actions(record: Record, commands: Sequence[OpenCommand]) -> list[LegalAction
 
 
 TYPES: Final = (PokerGame, PokerExchange)
-EFFORTS: Final = {"PokerRoundSeat.best": 1}
+EFFORTS: Final = {"PokerGame.playedRounds": 200, "PokerRoundSeat.best": 2, "PokerRoundSeat.decidedBy": 2}
 USUAL_LENGTHS: Final = {
     "PokerGame.legalActions": 6,
     "PokerGame.standings": 4,

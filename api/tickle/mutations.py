@@ -11,7 +11,7 @@ from api.accounts import Scope
 from api.context import Info
 from api.errors import InvalidInput, invalid_input
 from api.games import CommandResult, MoveInput, open_game, play
-from api.tables import OpenTableInput
+from api.tables import OpenTableInput, refused_option
 from api.tickle.laydowns import LayCardInput, read_laydown
 from domain.tickle import facts as f
 from domain.tickle import rules
@@ -69,9 +69,7 @@ class TickleMutation:
                 target=input.target,
             )
         except ValidationError as error:
-            field = str(error.errors()[0]["loc"][0])
-            first, *others = field.split("_")
-            return invalid_input(_WANTED[field], first + "".join(map(str.title, others)))
+            return refused_option(error, _WANTED)
         return await open_game(
             info,
             rules.TICKLE.kind,

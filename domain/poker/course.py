@@ -106,6 +106,7 @@ def _scored(table: PokerTable, fact: f.RoundScored) -> PokerTable:
         stage=table.stage,
         caller=table.caller,
         community=table.community,
+        slots=table.slots,
         hands=table.revealed_hands.hands,
         declared=table.declared,
         scored=fact,

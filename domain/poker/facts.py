@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import CardName
+from domain.dealing import MAX_DEALS
 from domain.decider import Fact
 from domain.lifecycle import (
     DeadlineExtended,
@@ -75,7 +76,7 @@ class Options(TableOptions):
 
     seats: int = Field(default=8, ge=2, le=8)
     """How many players it takes at most."""
-    rounds: int = Field(default=5, ge=1, le=64)
+    rounds: int = Field(default=5, ge=1, le=MAX_DEALS)
     """How many rounds are played (P9)."""
     variation: Variation = Variation.STANDARD
     draw_stages: int = Field(default=3, ge=1, le=5)

@@ -388,7 +388,7 @@ def legal_commands(table: PokerTable, viewer: Viewer) -> tuple[OpenCommand, ...]
         return ()
     if seat in table.undeclared:
         return DeclareHand, Resign(seat=seat)
-    if seat != table.turn or table.declaring:
+    if seat != table.turn or seat not in table.to_act or table.declaring:
         return (Resign(seat=seat),)
     return *_open_turn(table, seat), Resign(seat=seat)
 
@@ -413,7 +413,8 @@ def came_to(table: PokerTable, seat: int, version: int) -> tuple[Card, ...]:
     came = table.came
     while came is not None and came.version >= version:
         if (came.version, came.seat) == (version, seat) and table.dealt is not None:
-            order = lifecycle.order_of(table, table.dealt.model_copy(update={"number": came.deal}))
+            of_then = table.dealt.model_copy(update={"number": came.deal})
+            order = table.deck if came.deal == table.deals else lifecycle.order_of(table, of_then)
             return tuple(order[position] for position in came.positions) if order else ()
         came = came.before
     return ()

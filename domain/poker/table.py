@@ -39,6 +39,8 @@ class PlayedRound(NamedTuple):
     caller: int
     """The seat that called; 0 for none."""
     community: tuple[Card, ...]
+    slots: Mapping[int, tuple[int, ...]]
+    """For each seat dealt in, the deck position of the card in each of its slots."""
     hands: tuple[RevealedHand, ...]
     declared: tuple[HandDeclared, ...]
     scored: RoundScored
@@ -86,7 +88,8 @@ class PokerTable(TurnTable):
     @property
     def declaring(self) -> bool:
         """Whether hands are declared now."""
-        return self.revealed_hands is not None and not self.over and len(self.played) < self.deals
+        due = self.revealed_hands is not None and not self.options.cards_speak
+        return due and not self.over and len(self.played) < self.deals
 
     @property
     def undeclared(self) -> tuple[int, ...]:

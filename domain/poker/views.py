@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, overload
 
 from domain.cards import HIDDEN, Card, Hidden
 from domain.decider import Viewer
+from domain.lifecycle import order_of
 from domain.poker.facts import HandDeclared, Options, PokerFinished
-from domain.poker.hands import Strength, best_hand
+from domain.poker.hands import Comparison, Strength, best_hand, compared, strength_as
 from domain.poker.table import PlayedRound, PokerTable
 
-__all__ = ["PokerView", "RoundSeatView", "RoundView", "SeatView", "view"]
+__all__ = ["PlayedRounds", "PokerView", "RoundSeatView", "RoundView", "SeatView", "view"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,46 @@ class RoundView:
         cards = [card for card in seat.cards if isinstance(card, Card)]
         return best_hand((*cards, *self.community)) if self.over and len(cards) == len(seat.cards) else None
 
+    def decided(self, seat: RoundSeatView) -> Comparison | None:
+        """Return what put a seat's hand behind the next stronger one (P7); None for the strongest, and the unranked."""
+        stronger = [other for other in self.seats if other.place and seat.place and other.place < seat.place]
+        if seat.declared is None or not stronger:
+            return None
+        ahead = max(stronger, key=lambda other: other.place or 0).declared
+        if ahead is None:
+            return None
+        own = strength_as(seat.declared.rank, seat.declared.cards)
+        return compared(own, strength_as(ahead.rank, ahead.cards))
+
+
+class PlayedRounds(Sequence[RoundView]):
+    """The rounds that were scored, as a viewer may see them; each is made when it is asked for."""
+
+    def __init__(self, table: PokerTable, viewer: Viewer) -> None:
+        self._table: Final = table
+        self._viewer: Final = viewer
+
+    def __len__(self) -> int:
+        return len(self._table.played)
+
+    @overload
+    def __getitem__(self, at: int) -> RoundView: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[RoundView, ...]: ...
+    def __getitem__(self, at: int | slice) -> RoundView | tuple[RoundView, ...]:
+        if isinstance(at, slice):
+            return tuple(_played(self._table, played, self._viewer) for played in self._table.played[at])
+        return _played(self._table, self._table.played[at], self._viewer)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
 
 @dataclass(frozen=True, slots=True)
 class PokerView:
@@ -72,7 +115,7 @@ class PokerView:
     seats: tuple[SeatView, ...]
     round: RoundView | None
     """The round that is played, or was played last."""
-    played: tuple[RoundView, ...]
+    played: Sequence[RoundView]
     """The rounds that were scored."""
     turn: int
     """The seat whose turn it is; 0 where none has it."""
@@ -95,7 +138,7 @@ def view(table: PokerTable, viewer: Viewer) -> PokerView:
             for seat, points in enumerate(table.points, 1)
         ),
         round=_round(table, viewer),
-        played=tuple(map(_played, table.played)),
+        played=PlayedRounds(table, viewer),
         turn=0 if table.over else table.turn,
         result=table.finished if isinstance(table.finished, PokerFinished) else None,
     )
@@ -105,7 +148,7 @@ def _round(table: PokerTable, viewer: Viewer) -> RoundView | None:
     if table.dealt is None:
         return None
     if len(table.played) == table.deals:
-        return _played(table.played[-1])
+        return PlayedRounds(table, viewer)[-1]
     declared = {fact.seat: fact for fact in table.declared}
     acting = () if table.over else table.undeclared if table.declaring else table.to_act
 
@@ -138,8 +181,13 @@ def _round(table: PokerTable, viewer: Viewer) -> RoundView | None:
     )
 
 
-def _played(played: PlayedRound) -> RoundView:
+def _played(table: PokerTable, played: PlayedRound, viewer: Viewer) -> RoundView:
     hands = {hand.seat: hand.cards for hand in played.hands}
+    unseen = [seat for seat in played.dealt.seats if seat not in hands]
+    if not (viewer.everything or table.revealed is not None):
+        unseen = [seat for seat in unseen if seat == viewer.seat]
+    if unseen and (order := order_of(table, played.dealt)) is not None:  # they resigned before the reveal
+        hands |= {seat: tuple(order[position] for position in played.slots[seat]) for seat in unseen}
     declared = {fact.seat: fact for fact in played.declared}
     places = {line.seat: line for line in played.scored.places}
 

@@ -297,8 +297,9 @@ async def test_who_resigned_before_the_reveal_is_not_revealed_and_not_ranked(com
     await do(cyd, "keepPokerCards", called["game"])
     for viewer in company:
         seats = {seat["number"]: seat for seat in (await shown(viewer, game))["playedRounds"][0]["seats"]}
-        assert names(seats[2]["cards"]) == ["hidden"] * 3
-        assert [seats[2][what] for what in ("declared", "best", "place", "points")] == [None] * 4
+        assert (names(seats[2]["cards"]) == ["hidden"] * 3) == (viewer is not bob)  # his own he still sees
+        assert [seats[2][what] for what in ("declared", "place", "points")] == [None] * 3
+        assert (seats[2]["best"] is None) == (viewer is not bob)
         assert sorted((seats[seat]["place"], seats[seat]["points"]) for seat in (1, 3)) == [(1, 3), (2, 2)]
 
 

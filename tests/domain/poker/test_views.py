@@ -13,9 +13,9 @@ from hypothesis import event
 
 from domain.cards import DECK, HIDDEN
 from domain.decider import EVERYTHING, PUBLIC, Command, RuleViolation, Viewer, fold
-from domain.lifecycle import Resign, RunOutOfTime
+from domain.lifecycle import Resign, RunOutOfTime, order_of
 from domain.poker.facts import CardsExchanged, RoundDealt
-from domain.poker.hands import Rank, best_hand
+from domain.poker.hands import Rank, Step, best_hand
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, ExchangeCommunityCard, KeepCards
 from domain.poker.table import PokerTable
 from domain.seating import Cancel, Join, Leave, Start, invitation
@@ -199,7 +199,7 @@ def test_what_lies_open_is_shown_to_everyone(played: Played) -> None:
         revealed = {hand.seat: hand.cards for hand in table.revealed_hands.hands} if table.revealed_hands else {}
         for seat in shown.round.seats:
             assert seat.declared == declared.get(seat.seat)
-            if table.revealed is None or shown.round.over:
+            if table.revealed is None:
                 assert seat.cards == revealed.get(seat.seat, (HIDDEN,) * now.private)
             else:
                 assert seat.cards == lies(table, seat.seat)
@@ -208,7 +208,8 @@ def test_what_lies_open_is_shown_to_everyone(played: Played) -> None:
 @some
 @hypothesis.given(games())
 def test_a_round_that_is_over_is_shown_with_its_places_and_the_best_hands(played: Played) -> None:
-    for shown, one in zip(POKER.view(of(played).table, PUBLIC).played, played.table.played, strict=True):
+    table = of(played).table
+    for shown, one in zip(POKER.view(table, PUBLIC).played, played.table.played, strict=True):
         assert (shown.over, shown.declaring, shown.caller, shown.stage) == (True, False, one.caller, one.stage)
         assert (shown.number, shown.dealer, shown.community) == (one.dealt.number, one.dealt.dealer, one.community)
         assert tuple(seat.seat for seat in shown.seats) == one.dealt.seats
@@ -218,9 +219,43 @@ def test_a_round_that_is_over_is_shown_with_its_places_and_the_best_hands(played
         for seat in shown.seats:
             assert (seat.place, seat.points) == lines.get(seat.seat, (None, None))
             assert (seat.declared, seat.to_act) == (declared.get(seat.seat), False)
+            if seat.seat not in hands and table.revealed is not None:
+                order = order_of(table, one.dealt)
+                assert order is not None
+                hands[seat.seat] = tuple(order[position] for position in one.slots[seat.seat])
             assert seat.cards == hands.get(seat.seat, (HIDDEN,) * one.dealt.private)
             best = best_hand((*hands[seat.seat], *one.community)) if seat.seat in hands else None
             assert shown.best(seat) == best
+
+
+@some
+@hypothesis.given(games())
+def test_each_hand_but_the_strongest_is_told_what_put_it_behind_the_next_stronger_one(played: Played) -> None:
+    for shown in POKER.view(of(played).table, PUBLIC).played:
+        ranked = sorted((seat for seat in shown.seats if seat.place), key=lambda seat: seat.place or 0)
+        for seat in shown.seats:
+            ahead = [other for other in ranked if seat.place and (other.place or 0) < seat.place]
+            decided = shown.decided(seat)
+            assert (decided is None) == (not ahead)
+            if decided is not None and seat.declared and ahead[-1].declared:
+                assert decided.stronger == -1
+                ranks = (seat.declared.rank, ahead[-1].declared.rank)
+                assert (decided.step is Step.RANK) == (ranks[0] != ranks[1])
+
+
+@some
+@hypothesis.given(games())
+def test_a_seat_that_resigned_before_the_reveal_sees_its_own_cards_for_ever_and_nobody_else_does(
+    played: Played,
+) -> None:
+    table = of(played).table
+    if table.revealed is not None:
+        return
+    for at, one in enumerate(table.played):
+        for gone in set(one.dealt.seats) - {hand.seat for hand in one.hands}:
+            for viewer in (*range(9),):
+                (seat,) = (s for s in POKER.view(table, Viewer(seat=viewer)).played[at].seats if s.seat == gone)
+                assert (HIDDEN in seat.cards) == (viewer != gone)
 
 
 @some
