@@ -96,13 +96,16 @@ class PokerRoundSeat:
     )
     to_act: bool = strawberry.field(description="Whether it has a turn in this stage yet, or a hand to declare.")
     declared: PokerHand | None = strawberry.field(description="What its hand counts as (ruling P5); null before that.")
+    late: bool = strawberry.field(
+        description="Whether its time to declare ran out: then the server declared High Card for it (ruling P5)."
+    )
     place: int | None = strawberry.field(description="Its place in the round; null before it is scored, or unranked.")
     points: int | None = strawberry.field(description="The points of that place (ruling P8).")
     shown: strawberry.Private[RoundView]
     view: strawberry.Private[RoundSeatView]
 
     @strawberry.field(
-        description="The best hand that was possible: told when the round is over, beside what was declared."
+        description="The best hand that was possible: told when the round is over, of seats whose cards you may see."
     )
     def best(self) -> PokerHand | None:
         """Return the best hand."""
@@ -110,8 +113,8 @@ class PokerRoundSeat:
         return hand_of(best.rank, best.cards) if best else None
 
     @strawberry.field(
-        description="What put its hand behind the next stronger one (ruling P7): null for the strongest, and before "
-        "the round is over."
+        description="What put its hand behind the next stronger one (ruling P7): null for the strongest, for an "
+        "unranked one, and before the round is over."
     )
     def decided_by(self) -> PokerDecision | None:
         """Return the step that decided."""
@@ -155,6 +158,7 @@ def _round_seat(shown: RoundView, seat: RoundSeatView) -> PokerRoundSeat:
         cards=slots(seat.cards),
         to_act=seat.to_act,
         declared=hand_of(declared.rank, declared.cards) if declared else None,
+        late=seat.late,
         place=seat.place,
         points=seat.points,
         shown=shown,
@@ -224,7 +228,10 @@ class PokerGame(Game):
         shown = self._view.round
         return _round(shown) if shown else None
 
-    @strawberry.field(description="The rounds that are over, in order, after the one of a number.")
+    @strawberry.field(
+        description="The rounds that were scored, in order, after the one of a number. One that the end of the game "
+        "cut short is in `round` only."
+    )
     def played_rounds(
         self,
         after: Annotated[int, strawberry.argument(description="The number of the last round you have; 0 for all.")] = 0,

@@ -109,6 +109,7 @@ def _scored(table: PokerTable, fact: f.RoundScored) -> PokerTable:
         slots=table.slots,
         hands=table.revealed_hands.hands,
         declared=table.declared,
+        late=table.late,
         scored=fact,
     )
     return changed(table, points=tuple(points), played=(*table.played, played), deadline=None)

@@ -1,4 +1,4 @@
-"""The rules of TIC Poker: commands, what they lead to, and how the table evolves."""
+"""The rules of TIC Poker: commands, and what they lead to. ``course`` has how the table evolves."""
 
 from __future__ import annotations
 
@@ -197,7 +197,9 @@ def _call(command: Call, table: PokerTable) -> Fact:
 def _declare(command: DeclareHand, table: PokerTable, at: datetime) -> tuple[Fact, ...]:
     seat = command.seat
     if not table.declaring:
-        raise RuleViolation("NOT_REVEALED", "P5", "Hands are declared when the cards are turned up.")
+        speak = "Cards speak at this table: the server declares the best hand of every seat."
+        message = speak if table.options.cards_speak else "Hands are declared when the cards are turned up."
+        raise RuleViolation("NOT_REVEALED", "P5", message)
     if seat not in table.undeclared:
         raise RuleViolation("ALREADY_DECLARED", "P5", "You have declared your hand in this round.")
     cards = set(command.cards)
@@ -206,7 +208,8 @@ def _declare(command: DeclareHand, table: PokerTable, at: datetime) -> tuple[Fac
     if not cards <= {*table.private(seat), *table.community}:
         raise RuleViolation("NOT_YOUR_CARDS", "P5", "A hand is made of your private cards and the community cards.")
     if command.rank not in ranks_of(command.cards):
-        raise RuleViolation("FALSE_DECLARATION", "P5", "These five cards do not have that rank: look at them again.")
+        name = command.rank.name.replace("_", " ").title()
+        raise RuleViolation("FALSE_DECLARATION", "P5", f"These five cards are no {name}: look at them again.")
     unfolding = Unfolding(evolve, table)
     unfolding.then(_declaration(seat, strength_as(command.rank, command.cards)))
     return _score(unfolding, at)

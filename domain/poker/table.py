@@ -43,6 +43,8 @@ class PlayedRound(NamedTuple):
     """For each seat dealt in, the deck position of the card in each of its slots."""
     hands: tuple[RevealedHand, ...]
     declared: tuple[HandDeclared, ...]
+    late: tuple[int, ...]
+    """The seats whose time to declare ran out."""
     scored: RoundScored
 
 

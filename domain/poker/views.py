@@ -39,6 +39,8 @@ class RoundSeatView:
     to_act: bool
     """Whether it has a turn in this stage yet, or a hand to declare."""
     declared: HandDeclared | None
+    late: bool
+    """Whether its time to declare ran out (P5)."""
     place: int | None
     points: int | None
 
@@ -173,6 +175,7 @@ def _round(table: PokerTable, viewer: Viewer) -> RoundView | None:
                 cards=cards(seat),
                 to_act=seat in acting,
                 declared=declared.get(seat),
+                late=seat in table.late,
                 place=None,
                 points=None,
             )
@@ -198,6 +201,7 @@ def _played(table: PokerTable, played: PlayedRound, viewer: Viewer) -> RoundView
             cards=cards or (HIDDEN,) * played.dealt.private,
             to_act=False,
             declared=declared.get(seat),
+            late=seat in played.late,
             place=line.place if line else None,
             points=line.points if line else None,
         )

@@ -165,3 +165,40 @@ def test_the_example_refuses_a_seed_that_is_not_of_the_chain(
     commitment, deal, seeds = played.chain
     with pytest.raises(ValueError, match="not the one that was committed to"):
         example["follow_rounds"](commitment, deal, change(seeds), played.events)
+
+
+def test_the_example_finds_a_hand_that_the_reveal_leaves_out(example: dict[str, Any], played: Played) -> None:
+    events = copy.deepcopy(played.events)
+    next(event for event in events if event["type"] == "poker.HandsRevealed")["fact"]["hands"].pop()
+    with pytest.raises(ValueError, match="HandsRevealed"):
+        example["follow_rounds"](*played.chain, events)
+
+
+@pytest.mark.parametrize("slot", [0, -1, 9])
+def test_the_example_refuses_a_slot_that_there_is_not(example: dict[str, Any], played: Played, slot: int) -> None:
+    events = copy.deepcopy(played.events)
+    next(event for event in events if event["type"] == "poker.CardsExchanged")["fact"]["slots"] = [slot]
+    with pytest.raises(ValueError, match="a slot that there is not"):
+        example["follow_rounds"](*played.chain, events)
+
+
+def test_the_example_misses_a_seed_that_was_not_revealed(example: dict[str, Any], played: Played) -> None:
+    commitment, deal, seeds = played.chain
+    with pytest.raises(ValueError, match="the seed of round 4 is missing"):
+        example["follow_rounds"](commitment, deal, seeds[:-1], played.events)
+
+
+def test_the_example_finds_the_rounds_dealt_in_their_order(example: dict[str, Any], played: Played) -> None:
+    example["check_dealers"](played.events)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.parametrize("field", ["number", "dealer", "seats"])
+def test_the_example_finds_a_round_that_was_dealt_in_another_order(
+    example: dict[str, Any], played: Played, number: int, field: str
+) -> None:
+    events = copy.deepcopy(played.events)
+    dealt = [event["fact"] for event in events if event["type"] == "poker.RoundDealt"][number - 1]
+    dealt[field] = dealt[field][::-1] if field == "seats" else dealt[field] + 1
+    with pytest.raises(ValueError, match=f"round {number} was not dealt in its order"):
+        example["check_dealers"](events)
