@@ -7,10 +7,11 @@ from typing import Annotated, Final
 
 import strawberry
 
+from api.errors import InvalidInput
 from domain import cards
 from domain.cards import DECK
 
-__all__ = ["Card", "CardSlot", "HiddenCard", "faces", "slots"]
+__all__ = ["Card", "CardSlot", "HiddenCard", "faces", "read_card", "slots"]
 
 strawberry.enum(cards.Shape, description="The five shapes, lowest first: their values are 1 to 5.")
 strawberry.enum(cards.Colour, description="The five colours, lowest first: their values are 1 to 5.")
@@ -51,6 +52,19 @@ _FACES: Final = {
     for card in DECK
 }
 _HIDDEN: Final = HiddenCard()
+
+
+def read_card(name: str, *path: str) -> cards.Card:
+    """Return the card of a name in a request, ``path`` leading to it.
+
+    Raises:
+        InvalidInput: no card has the name.
+    """
+    try:
+        return cards.Card.parse(name)
+    except ValueError:
+        message = "There is no such card: a card is named number-shape-colour, as in 5-star-red."
+        raise InvalidInput(message, *path) from None
 
 
 def faces(shown: Iterable[cards.Card]) -> list[Card]:

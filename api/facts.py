@@ -15,8 +15,24 @@ from api.players import Player, player
 from domain import lifecycle, seating, turns
 from domain.events import Event, acting_player
 
-__all__ = ["LIFECYCLE_FACTS", "Fact", "FactPresenters", "GameEvent", "Place", "PlayerResigned", "PlayerSeated"]
-__all__ += ["LIFECYCLE_TYPES", "DeadlineExtended", "SeedsRevealed", "TimedOut", "places"]
+__all__ = [
+    "LIFECYCLE_FACTS",
+    "LIFECYCLE_TYPES",
+    "DeadlineExtended",
+    "Dealt",
+    "Fact",
+    "FactPresenters",
+    "GameEvent",
+    "Opened",
+    "Place",
+    "PlayerResigned",
+    "PlayerSeated",
+    "SeedsRevealed",
+    "TimedOut",
+    "dealt_of",
+    "opened_of",
+    "places",
+]
 
 
 @strawberry.interface(description="What happened, as everyone at the table may know it.")
@@ -36,6 +52,50 @@ class PlayerSeated(Fact):
 
     seat: int = strawberry.field(description="The seat, from 1.")
     player: Player = strawberry.field(description="Who sits there.")
+
+
+@strawberry.type
+class Opened(Fact):
+    """What every opening tells, of whichever kind."""
+
+    ruleset: int = strawberry.field(description="The numbered set of rulings.")
+    host: Player = strawberry.field(description="Who opened it.")
+    deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
+    commitment: str = strawberry.field(description="s_0 of the deal, hex.")
+    dealing: str = strawberry.field(description="The published algorithm of the deal.")
+
+
+def opened_of(fact: lifecycle.GameOpened) -> dict[str, Any]:
+    """Return the fields of ``Opened``."""
+    return {
+        "type": fact.topic,
+        "ruleset": fact.ruleset,
+        "host": player(fact.host),
+        "deal": fact.deal,
+        "commitment": fact.commitment,
+        "dealing": fact.dealing,
+    }
+
+
+@strawberry.type
+class Dealt(Fact):
+    """What every deal tells, of whichever kind."""
+
+    number: int = strawberry.field(description="Which deal of the chain of seeds, from 1.")
+    entropies: list[str] = strawberry.field(
+        description='The players\' own entropy in hex, in the order of joining; "-" for none.'
+    )
+    beacon: str = strawberry.field(description="The public random value named in advance; empty if none was.")
+
+
+def dealt_of(fact: lifecycle.Dealt) -> dict[str, Any]:
+    """Return the fields of ``Dealt``."""
+    return {
+        "type": fact.topic,
+        "number": fact.number,
+        "entropies": list(fact.entropies),
+        "beacon": fact.beacon,
+    }
 
 
 @strawberry.type(description="A player came to the table; the host is the first to.")

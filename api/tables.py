@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, TypeVar
+from uuid import UUID
 
 import strawberry
 from pydantic import ValidationError
@@ -11,13 +12,24 @@ from pydantic import ValidationError
 from api.accounts import Scope
 from api.context import Info
 from api.errors import InvalidInputError, invalid_input
-from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, play, read_key
+from api.facts import Opened, opened_of
+from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, open_game, play, read_key
+from api.ids import write_id
+from api.players import Player, player
 from domain.decider import Command, OpenCommand
 from domain.lifecycle import Resign
-from domain.seating import Cancel, Join, Leave, Seating, Start, TableOptions
+from domain.seating import Cancel, Join, Leave, Seating, Start, TableOpened, TableOptions
 
-__all__ = ["OpenTableInput", "TableSettings", "TablesMutation", "plain_action", "refused_option"]
-__all__ += ["settings_of"]
+__all__ = [
+    "OpenTableInput",
+    "OpenedTable",
+    "TableSettings",
+    "TablesMutation",
+    "open_table",
+    "opening_of",
+    "plain_action",
+    "settings_of",
+]
 
 strawberry.enum(
     Seating,
@@ -61,7 +73,7 @@ class TableSettings:
     turn_seconds: int | None = strawberry.field(description="Time for each turn (ruling G2); null for no limit.")
 
 
-def settings_of(options: TableOptions) -> dict[str, object]:
+def settings_of(options: TableOptions) -> dict[str, Any]:
     """Return the fields of ``TableSettings``."""
     return {
         "seats": options.seats,
@@ -72,7 +84,63 @@ def settings_of(options: TableOptions) -> dict[str, object]:
     }
 
 
-def refused_option(error: ValidationError, wanted: Mapping[str, str]) -> InvalidInputError:
+@strawberry.type
+class OpenedTable(Opened):
+    """What the opening of a table for several tells, of whichever kind; each kind adds its options."""
+
+    rematch_of: strawberry.ID | None = strawberry.field(
+        description="The id of the game that is played again; null where this is no rematch."
+    )
+    rematch_players: list[Player] = strawberry.field(
+        description="Who sat in that game, seat 1 first: they alone may join; empty where this is no rematch."
+    )
+    moved_on: bool = strawberry.field(
+        description="A rematch's: seats are given in the earlier order moved on by one (ruling G4)."
+    )
+
+
+def opening_of(fact: TableOpened) -> dict[str, Any]:
+    """Return the fields of ``OpenedTable``."""
+    rematch = fact.rematch
+    return {
+        **opened_of(fact),
+        "rematch_of": strawberry.ID(write_id("game", rematch.game)) if rematch else None,
+        "rematch_players": [player(one) for one in rematch.players] if rematch else [],
+        "moved_on": rematch is not None and rematch.moved_on,
+    }
+
+
+Options = TypeVar("Options", bound=TableOptions)
+
+
+async def open_table(
+    info: Info,
+    kind: str,
+    input: OpenTableInput,
+    options: type[Options],
+    command: Callable[[UUID, Options], Command],
+    wanted: Mapping[str, str],
+) -> CommandResult:
+    """Open a table of a kind, and answer.
+
+    Args:
+        info: of the caller, who is its host.
+        kind: which rules are played.
+        input: has the options by their names.
+        options: the kind's own.
+        command: opens a game for a host with options.
+        wanted: what to say of an option that the table does not take.
+    """
+    info.context.must_have(Scope.PLAY)
+    asked = {name: value for name, value in vars(input).items() if name != "idempotency_key"}
+    try:
+        chosen = options(**asked)
+    except ValidationError as error:
+        return _refused_option(error, wanted)
+    return await open_game(info, kind, lambda host: command(host, chosen), input.idempotency_key)
+
+
+def _refused_option(error: ValidationError, wanted: Mapping[str, str]) -> InvalidInputError:
     """Tell of the first option that a table does not take, by what is wanted of it."""
     field = str(error.errors()[0]["loc"][0])
     first, *others = field.split("_")

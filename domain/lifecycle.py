@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Final, TypeVar
@@ -31,6 +32,7 @@ __all__ = [
     "Timed",
     "TimedOut",
     "changed",
+    "command_of",
     "evolve",
     "extended",
     "in_time",
@@ -274,6 +276,24 @@ def order_of(table: Table, dealt: Dealt) -> tuple[Card, ...] | None:
     if table.seeds is None or len(table.seeds) < dealt.number:
         return None
     return deal_order(table.seeds, number=dealt.number, entropies=dealt.entropies, beacon=dealt.beacon)
+
+
+def command_of(facts: Sequence[Fact], table: Table) -> Command:
+    """Return the command of every game that these facts answered; a kind's own command_of asks this for what is left.
+
+    Raises:
+        ValueError: no command leads to such facts.
+    """
+    match facts[0]:
+        case PlayerResigned() as fact:
+            return Resign(seat=fact.seat)
+        case TimedOut():
+            return RunOutOfTime()
+        case DeadlineExtended() as fact if fact.deadline and table.deadline:
+            return ExtendDeadline(seconds=round((fact.deadline - table.deadline).total_seconds()))
+        case fact:
+            kind = table.opened.kind if table.opened else "a game"
+            raise ValueError(f"no command of {kind} starts with {fact.topic}")
 
 
 def still_open(table: Table, ruling: str) -> None:

@@ -352,10 +352,13 @@ def evolve(table: S, fact: Fact) -> S:
 # Back from facts to the command, and what is open
 
 
-def command_of(facts: Sequence[Fact], table: SharedTable) -> Command | None:
-    """Return the command of ``SEATING_COMMANDS`` that these facts answered; None where they answered another.
+def command_of(facts: Sequence[Fact], table: SharedTable) -> Command:
+    """Return the command of ``SEATING_COMMANDS``, or of every game, that these facts answered.
 
     The invitation, which is in no fact, follows from the seeds.
+
+    Raises:
+        ValueError: no command leads to such facts.
     """
     match facts[0]:
         case PlayerJoined(player=player):
@@ -369,7 +372,7 @@ def command_of(facts: Sequence[Fact], table: SharedTable) -> Command | None:
         case GameCancelled():
             return Cancel(player=table.table_opened.host)
         case _:
-            return None
+            return lifecycle.command_of(facts, table)
 
 
 def open_commands(table: SharedTable, viewer: Viewer) -> tuple[OpenCommand, ...]:

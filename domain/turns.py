@@ -23,8 +23,8 @@ __all__ = [
     "must_be_in",
     "must_have_the_turn",
     "places",
+    "times_out",
 ]
-__all__ += ["times_out"]
 
 IN_A_ROW: Final = 3
 IN_A_GAME: Final = 6

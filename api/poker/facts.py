@@ -4,53 +4,32 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 import strawberry
 
 from api.cards import Card, faces
-from api.facts import LIFECYCLE_FACTS, Fact, FactPresenters
-from api.ids import write_id
-from api.players import Player, player
+from api.facts import LIFECYCLE_FACTS, Dealt, Fact, FactPresenters, dealt_of
 from api.poker.table import PokerHand, PokerOptions, PokerResultLine, hand_of, options_of, result_lines
+from api.tables import OpenedTable, opening_of
 from domain.poker import facts as f
 
 __all__ = ["PRESENTERS", "TYPES"]
 
 
 @strawberry.type(description="A table for a game of TIC Poker was opened.")
-class PokerOpened(Fact):
+class PokerOpened(OpenedTable):
     """A table was opened."""
 
-    ruleset: int = strawberry.field(description="The numbered set of rulings.")
-    host: Player = strawberry.field(description="Who opened it.")
-    deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
-    commitment: str = strawberry.field(description="s_0 of the deal, hex.")
-    dealing: str = strawberry.field(description="The published algorithm of the deal.")
     options: PokerOptions = strawberry.field(description="The table's options.")
-    rematch_of: strawberry.ID | None = strawberry.field(
-        description="The id of the game that is played again; null where this is no rematch."
-    )
-    rematch_players: list[Player] = strawberry.field(
-        description="Who sat in that game, seat 1 first: they alone may join; empty where this is no rematch."
-    )
-    moved_on: bool = strawberry.field(
-        description="A rematch's: seats are given in the earlier order moved on by one (ruling G4)."
-    )
 
 
 @strawberry.type(
     description="A round was dealt (ruling P1). Private cards are told to nobody else: the field `cards` of the event "
     "tells yours."
 )
-class PokerRoundDealt(Fact):
+class PokerRoundDealt(Dealt):
     """A round was dealt."""
 
-    number: int = strawberry.field(description="Which round, and which deal of the chain of seeds, from 1.")
-    entropies: list[str] = strawberry.field(
-        description='The players\' own entropy in hex, in the order of joining; "-" for none.'
-    )
-    beacon: str = strawberry.field(description="The public random value named in advance; empty if none was.")
     dealer: int = strawberry.field(description="The seat that deals.")
     seats: list[int] = strawberry.field(description="The seats dealt in, in the order of their turns.")
     private: int = strawberry.field(description="Private cards of each seat.")
@@ -149,26 +128,12 @@ class PokerFinished(Fact):
 
 
 def _opened(fact: f.PokerOpened) -> PokerOpened:
-    return PokerOpened(
-        type=fact.topic,
-        ruleset=fact.ruleset,
-        host=player(fact.host),
-        deal=fact.deal,
-        commitment=fact.commitment,
-        dealing=fact.dealing,
-        options=options_of(fact.options),
-        rematch_of=strawberry.ID(write_id("game", fact.rematch.game)) if fact.rematch else None,
-        rematch_players=[player(one) for one in fact.rematch.players] if fact.rematch else [],
-        moved_on=fact.rematch is not None and fact.rematch.moved_on,
-    )
+    return PokerOpened(**opening_of(fact), options=options_of(fact.options))
 
 
 def _dealt(fact: f.RoundDealt) -> PokerRoundDealt:
     return PokerRoundDealt(
-        type=fact.topic,
-        number=fact.number,
-        entropies=list(fact.entropies),
-        beacon=fact.beacon,
+        **dealt_of(fact),
         dealer=fact.dealer,
         seats=list(fact.seats),
         private=fact.private,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import strawberry
-from pydantic import ValidationError
 
 from api.accounts import Scope
+from api.cards import read_card
 from api.context import Info
-from api.errors import invalid_input
-from api.games import CommandResult, MoveInput, PlayInput, open_game, play
-from api.tables import OpenTableInput, refused_option
-from domain.cards import Card
+from api.errors import InvalidInput, invalid_input
+from api.games import CommandResult, MoveInput, PlayInput, play
+from api.tables import OpenTableInput, open_table
 from domain.poker import facts as f
 from domain.poker import rules
 from domain.poker.hands import HAND, Rank
@@ -80,26 +79,13 @@ class PokerMutation:
     )
     async def open_poker(self, info: Info, input: Annotated[OpenPokerInput, Input]) -> CommandResult:
         """Open a table."""
-        info.context.must_have(Scope.PLAY)
-        try:
-            options = f.Options(
-                seats=input.seats,
-                start_when_full=input.start_when_full,
-                private=input.private,
-                seating=input.seating,
-                turn_seconds=input.turn_seconds,
-                rounds=input.rounds,
-                variation=input.variation,
-                draw_stages=input.draw_stages,
-                cards_speak=input.cards_speak,
-            )
-        except ValidationError as error:
-            return refused_option(error, _WANTED)
-        return await open_game(
+        return await open_table(
             info,
             rules.POKER.kind,
-            lambda host: rules.OpenPoker(player=host, options=options),
-            input.idempotency_key,
+            input,
+            f.Options,
+            lambda host, options: rules.OpenPoker(player=host, options=options),
+            _WANTED,
         )
 
     @strawberry.mutation(description="Exchange private cards on your turn (rulings P2, P11).")
@@ -136,11 +122,8 @@ class PokerMutation:
         info.context.must_have(Scope.PLAY)
         if len(input.cards) != HAND:
             return invalid_input("A hand has five cards.", "cards")
-        five: list[Card] = []
-        for nth, name in enumerate(input.cards):
-            try:
-                five.append(Card.parse(name))
-            except ValueError:
-                message = "There is no such card: a card is named number-shape-colour, as in 5-star-red."
-                return invalid_input(message, "cards", str(nth))
-        return await play(info, input, lambda seat: rules.DeclareHand(seat=seat, cards=tuple(five), rank=input.rank))
+        try:
+            five = tuple(read_card(name, "cards", str(nth)) for nth, name in enumerate(input.cards))
+        except InvalidInput as error:
+            return invalid_input(str(error), *error.path)
+        return await play(info, input, lambda seat: rules.DeclareHand(seat=seat, cards=five, rank=input.rank))

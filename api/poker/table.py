@@ -42,7 +42,7 @@ class PokerOptions(TableSettings):
 def options_of(options: f.Options) -> PokerOptions:
     """Show the options of a table."""
     return PokerOptions(
-        **settings_of(options),  # type: ignore[arg-type]
+        **settings_of(options),
         rounds=options.rounds,
         variation=options.variation,
         stages=options.stages,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 import strawberry
 
 from api.cards import Card, faces
-from api.facts import LIFECYCLE_FACTS, Fact, FactPresenters, Place, places
-from api.players import Player, player
+from api.facts import LIFECYCLE_FACTS, Dealt, Fact, FactPresenters, Opened, Place, dealt_of, opened_of, places
 from api.ticitaire.table import TicitaireOptions, TicitaireTally, options_of, tally_of
 from domain.ticitaire import facts as f
 
@@ -18,24 +16,16 @@ __all__ = ["PRESENTERS", "TYPES"]
 
 
 @strawberry.type(description="A game of Ticitaire was opened.")
-class TicitaireOpened(Fact):
+class TicitaireOpened(Opened):
     """A game was opened."""
 
-    ruleset: int = strawberry.field(description="The numbered set of rulings.")
-    host: Player = strawberry.field(description="Who opened it.")
-    deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
-    commitment: str = strawberry.field(description="s_0 of the deal, hex.")
-    dealing: str = strawberry.field(description="The published algorithm of the deal.")
     options: TicitaireOptions = strawberry.field(description="The table's options.")
 
 
 @strawberry.type(description="The tableau and the stock were dealt (ruling S1).")
-class TicitaireDealt(Fact):
+class TicitaireDealt(Dealt):
     """The tableau was dealt."""
 
-    number: int = strawberry.field(description="Which deal of the chain of seeds, from 1.")
-    entropies: list[str] = strawberry.field(description='The players\' own entropy in hex; "-" for none.')
-    beacon: str = strawberry.field(description="The public random value named in advance; empty if none was.")
     exposed: list[Card] = strawberry.field(description="The face-up card of each column, column 1 first.")
     deadline: datetime | None = strawberry.field(description="When the time runs out, where the table sets a limit.")
 
@@ -91,23 +81,12 @@ class TicitaireFinished(Fact):
 
 
 def _opened(fact: f.TicitaireOpened) -> TicitaireOpened:
-    return TicitaireOpened(
-        type=fact.topic,
-        ruleset=fact.ruleset,
-        host=player(fact.host),
-        deal=fact.deal,
-        commitment=fact.commitment,
-        dealing=fact.dealing,
-        options=options_of(fact.options),
-    )
+    return TicitaireOpened(**opened_of(fact), options=options_of(fact.options))
 
 
 def _dealt(fact: f.TableauDealt) -> TicitaireDealt:
     return TicitaireDealt(
-        type=fact.topic,
-        number=fact.number,
-        entropies=list(fact.entropies),
-        beacon=fact.beacon,
+        **dealt_of(fact),
         exposed=faces(fact.exposed),
         deadline=fact.deadline,
     )

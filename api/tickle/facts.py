@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from typing import Final
-from uuid import UUID
 
 import strawberry
 
-from api.facts import LIFECYCLE_FACTS, Fact, FactPresenters
-from api.ids import write_id
-from api.players import Player, player
+from api.facts import LIFECYCLE_FACTS, Dealt, Fact, FactPresenters, dealt_of
+from api.tables import OpenedTable, opening_of
 from api.tickle.laydowns import TickleLaidCard, TickleScore, laid_cards, score_of
 from api.tickle.table import TickleOptions, TickleResultLine, options_of, result_lines
 from domain.tickle import facts as f
@@ -18,35 +16,16 @@ __all__ = ["PRESENTERS", "TYPES"]
 
 
 @strawberry.type(description="A table for a game of Tickle was opened.")
-class TickleOpened(Fact):
+class TickleOpened(OpenedTable):
     """A table was opened."""
 
-    ruleset: int = strawberry.field(description="The numbered set of rulings.")
-    host: Player = strawberry.field(description="Who opened it.")
-    deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
-    commitment: str = strawberry.field(description="s_0 of the deal, hex.")
-    dealing: str = strawberry.field(description="The published algorithm of the deal.")
     options: TickleOptions = strawberry.field(description="The table's options.")
-    rematch_of: strawberry.ID | None = strawberry.field(
-        description="The id of the game that is played again; null where this is no rematch."
-    )
-    rematch_players: list[Player] = strawberry.field(
-        description="Who sat in that game, seat 1 first: they alone may join; empty where this is no rematch."
-    )
-    moved_on: bool = strawberry.field(
-        description="A rematch's: seats are given in the earlier order moved on by one (ruling G4)."
-    )
 
 
 @strawberry.type(description="Each seat got its cards, which only it sees: the field `cards` of the event tells yours.")
-class TickleHandsDealt(Fact):
+class TickleHandsDealt(Dealt):
     """Hands were dealt."""
 
-    number: int = strawberry.field(description="Which deal of the chain of seeds, from 1.")
-    entropies: list[str] = strawberry.field(
-        description='The players\' own entropy in hex, in the order of joining; "-" for none.'
-    )
-    beacon: str = strawberry.field(description="The public random value named in advance; empty if none was.")
     each: int = strawberry.field(description="Cards of each hand.")
     deck: int = strawberry.field(description="Cards left to draw.")
     set_aside: int = strawberry.field(description="Cards out of play (ruling K15).")
@@ -125,26 +104,12 @@ class TickleFinished(Fact):
 
 
 def _opened(fact: f.TickleOpened) -> TickleOpened:
-    return TickleOpened(
-        type=fact.topic,
-        ruleset=fact.ruleset,
-        host=player(fact.host),
-        deal=fact.deal,
-        commitment=fact.commitment,
-        dealing=fact.dealing,
-        options=options_of(fact.options),
-        rematch_of=strawberry.ID(write_id("game", fact.rematch.game)) if fact.rematch else None,
-        rematch_players=[player(one) for one in fact.rematch.players] if fact.rematch else [],
-        moved_on=fact.rematch is not None and fact.rematch.moved_on,
-    )
+    return TickleOpened(**opening_of(fact), options=options_of(fact.options))
 
 
 def _dealt(fact: f.HandsDealt) -> TickleHandsDealt:
     return TickleHandsDealt(
-        type=fact.topic,
-        number=fact.number,
-        entropies=list(fact.entropies),
-        beacon=fact.beacon,
+        **dealt_of(fact),
         each=fact.each,
         deck=fact.deck,
         set_aside=fact.set_aside,

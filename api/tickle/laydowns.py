@@ -8,7 +8,7 @@ from typing import Final
 
 import strawberry
 
-from api.cards import Card, faces
+from api.cards import Card, faces, read_card
 from api.errors import InvalidInput, Reason
 from api.grid import GridCell, cells
 from domain import cards
@@ -42,11 +42,7 @@ def read_laydown(given: Sequence[LayCardInput]) -> tuple[f.LaidCard, ...]:
         raise InvalidInput("A laydown has 1 to 6 cards.", "cards")
     laid = []
     for at, one in enumerate(given):
-        try:
-            card = cards.Card.parse(one.card)
-        except ValueError:
-            message = "There is no such card: a card is named number-shape-colour, as in 5-star-red."
-            raise InvalidInput(message, "cards", str(at), "card") from None
+        card = read_card(one.card, "cards", str(at), "card")
         if max(abs(one.x), abs(one.y)) > FARTHEST:
             raise InvalidInput(f"x and y are -{FARTHEST:,} to {FARTHEST:,}.", "cards", str(at))
         laid.append(f.LaidCard(x=one.x, y=one.y, card=card))

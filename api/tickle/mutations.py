@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import strawberry
-from pydantic import ValidationError
 
 from api.accounts import Scope
 from api.context import Info
 from api.errors import InvalidInput, invalid_input
-from api.games import CommandResult, MoveInput, open_game, play
-from api.tables import OpenTableInput, refused_option
+from api.games import CommandResult, MoveInput, play
+from api.tables import OpenTableInput, open_table
 from api.tickle.laydowns import LayCardInput, read_laydown
 from domain.tickle import facts as f
 from domain.tickle import rules
@@ -57,24 +56,13 @@ class TickleMutation:
     )
     async def open_tickle(self, info: Info, input: Annotated[OpenTickleInput, Input]) -> CommandResult:
         """Open a table."""
-        info.context.must_have(Scope.PLAY)
-        try:
-            options = f.Options(
-                seats=input.seats,
-                start_when_full=input.start_when_full,
-                private=input.private,
-                seating=input.seating,
-                turn_seconds=input.turn_seconds,
-                deck=input.deck,
-                target=input.target,
-            )
-        except ValidationError as error:
-            return refused_option(error, _WANTED)
-        return await open_game(
+        return await open_table(
             info,
             rules.TICKLE.kind,
-            lambda host: rules.OpenTickle(player=host, options=options),
-            input.idempotency_key,
+            input,
+            f.Options,
+            lambda host, options: rules.OpenTickle(player=host, options=options),
+            _WANTED,
         )
 
     @strawberry.mutation(

@@ -53,7 +53,7 @@ class TickleOptions(TableSettings):
 
 def options_of(options: f.Options) -> TickleOptions:
     """Show the options of a table."""
-    return TickleOptions(**settings_of(options), deck=options.deck, target=options.target)  # type: ignore[arg-type]
+    return TickleOptions(**settings_of(options), deck=options.deck, target=options.target)
 
 
 @strawberry.type(description="A seat with what it scored and holds.")

@@ -15,12 +15,10 @@ from domain.cards import Card, CardName
 from domain.dealing import MAX_DEALS, Seeds
 from domain.decider import Command, Decider, Fact, OpenCommand, RuleViolation, Viewer
 from domain.lifecycle import (
-    DeadlineExtended,
     ExtendDeadline,
     PlayerResigned,
     Resign,
     RunOutOfTime,
-    TimedOut,
     extended,
     in_time,
     still_open,
@@ -369,17 +367,8 @@ def command_of(facts: Sequence[Fact], table: PokerTable) -> Command:
             return Call(seat=fact.seat)
         case f.HandDeclared() as fact:
             return DeclareHand(seat=fact.seat, cards=fact.cards, rank=fact.rank)
-        case PlayerResigned() as fact:
-            return Resign(seat=fact.seat)
-        case TimedOut():
-            return RunOutOfTime()
-        case DeadlineExtended() as fact if fact.deadline and table.deadline:
-            return ExtendDeadline(seconds=round((fact.deadline - table.deadline).total_seconds()))
-        case fact:
-            command = seating.command_of(facts, table)
-            if command is None:
-                raise ValueError(f"no command of {KIND} starts with {fact.topic}")
-            return command
+        case _:
+            return seating.command_of(facts, table)
 
 
 def legal_commands(table: PokerTable, viewer: Viewer) -> tuple[OpenCommand, ...]:

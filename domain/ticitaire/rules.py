@@ -13,7 +13,6 @@ from domain import lifecycle
 from domain.dealing import NO_ENTROPY, Seeds, deal_order
 from domain.decider import Command, Decider, Fact, RuleViolation, Viewer, fold
 from domain.lifecycle import (
-    DeadlineExtended,
     ExtendDeadline,
     Place,
     PlayerResigned,
@@ -21,7 +20,6 @@ from domain.lifecycle import (
     Resign,
     RunOutOfTime,
     SeedsRevealed,
-    TimedOut,
     changed,
     extended,
     in_time,
@@ -282,14 +280,8 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
             return RecycleWaste(seat=1)
         case f.MovesTakenBack() as fact:
             return TakeBack(seat=1, moves=fact.moves)
-        case PlayerResigned() as fact:
-            return Resign(seat=fact.seat)
-        case TimedOut():
-            return RunOutOfTime()
-        case DeadlineExtended() as fact if fact.deadline and table.deadline:
-            return ExtendDeadline(seconds=round((fact.deadline - table.deadline).total_seconds()))
-        case fact:
-            raise ValueError(f"no command of {KIND} starts with {fact.topic}")
+        case _:
+            return lifecycle.command_of(facts, table)
 
 
 def legal_commands(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:

@@ -14,7 +14,6 @@ from domain.cards import DECK, Card
 from domain.dealing import Seeds
 from domain.decider import Command, Decider, Fact, OpenCommand, Reason, RuleViolation, Viewer
 from domain.lifecycle import (
-    DeadlineExtended,
     ExtendDeadline,
     PlayerResigned,
     Resign,
@@ -187,11 +186,8 @@ def _lay_down(command: LayDown, table: TickleTable, at: datetime) -> tuple[Fact,
 
 
 def _illegal(reasons: Sequence[Reason]) -> RuleViolation:
-    if len(reasons) == 1:
-        message = reasons[0].message
-    else:
-        messages = tuple(dict.fromkeys(reason.message for reason in reasons))
-        message = f"There are {len(messages)} reasons why not. {' '.join(messages)}" if messages[1:] else messages[0]
+    messages = tuple(dict.fromkeys(reason.message for reason in reasons))
+    message = messages[0] if len(messages) == 1 else f"There are {len(messages)} reasons why not. {' '.join(messages)}"
     return RuleViolation("ILLEGAL_LAYDOWN", reasons[0].ruling, message, reasons)
 
 
@@ -367,17 +363,8 @@ def command_of(facts: Sequence[Fact], table: TickleTable) -> Command:
             return DrawCard(seat=fact.seat)
         case f.LaydownDeclined() as fact:
             return DeclineLaydown(seat=fact.seat)
-        case PlayerResigned() as fact:
-            return Resign(seat=fact.seat)
-        case TimedOut():
-            return RunOutOfTime()
-        case DeadlineExtended() as fact if fact.deadline and table.deadline:
-            return ExtendDeadline(seconds=round((fact.deadline - table.deadline).total_seconds()))
-        case fact:
-            command = seating.command_of(facts, table)
-            if command is None:
-                raise ValueError(f"no command of {KIND} starts with {fact.topic}")
-            return command
+        case _:
+            return seating.command_of(facts, table)
 
 
 def legal_commands(table: TickleTable, viewer: Viewer) -> tuple[OpenCommand, ...]:

@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 import hypothesis
 from hypothesis import strategies as st
 
 from domain.cards import Card
-from domain.dealing import MAX_DEALS, Seeds
-from domain.decider import Command, Fact, Viewer, fold
-from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
-from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
+from domain.decider import Command, Viewer
+from domain.lifecycle import Resign
 from domain.poker.facts import Options, Variation
 from domain.poker.hands import HAND, Rank, best_hand, ranks_of
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, ExchangeCommunityCard, KeepCards, OpenPoker
 from domain.poker.table import PokerTable
-from domain.seating import Cancel, Join, Leave, Rematch, Seating, Start, invitation
-from tests.domain.tickle.players import Course
-from tests.given import NOON
+from domain.seating import Rematch, Seating
+from tests.domain import sittings
+from tests.domain.sittings import DAY, PLAYERS, Course
 
 __all__ = ["ENDED", "PLAYERS", "Course", "Played", "Step", "Style", "best_declaration", "games", "lies", "of", "play"]
 __all__ += ["some"]
 
-PLAYERS: Final = tuple(UUID(f"00000000-0000-4000-8000-0000000000{number:02x}") for number in range(10, 18))
-"""Who plays, the host first; a player who comes and goes is none of them."""
-PASSER_BY: Final = UUID("00000000-0000-4000-8000-0000000000ff")
 ENDED: Final = (Course.TO_THE_END, Course.RESIGNED, Course.TIMED_OUT)
 """The courses that lead to an end."""
 MOSTLY_TO_THE_END: Final = (*(Course.TO_THE_END,) * 6, *Course, Course.RESIGNED, Course.TIMED_OUT)
 LONGEST: Final = 3_000
-DAY: Final = 24 * 3600
 
 
 class Style(Enum):
@@ -47,109 +40,8 @@ class Style(Enum):
     MODESTLY = "keeps mostly, declares the community cards as High Card, or any five cards as anything that they are"
 
 
-@dataclass(frozen=True)
-class Step:
-    """One accepted command, between the tables before and after it."""
-
-    before: PokerTable
-    command: Command
-    player: UUID | None
-    """Whose command it is; None for the server's."""
-    at: datetime
-    facts: tuple[Fact, ...]
-
-    @property
-    def after(self) -> PokerTable:
-        return fold(POKER.evolve, self.before, self.facts)
-
-
-@dataclass(frozen=True)
-class Played:
-    """A game, or the beginning of one, as it was played."""
-
-    seeds: Seeds
-    steps: tuple[Step, ...]
-    table: PokerTable
-    """At the end."""
-    recipe: str
-    """How to play it again."""
-
-    def __repr__(self) -> str:
-        return self.recipe
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        return tuple(fact for step in self.steps for fact in step.facts)
-
-    @property
-    def ending(self) -> str:
-        """How it ended: rounds, resignations, timed-out, cancelled or unfinished."""
-        if self.table.cancelled:
-            return "cancelled"
-        if self.table.finished is None:
-            return "unfinished"
-        timed_out = self.table.finished.ending == "resignations" and isinstance(self.steps[-1].command, RunOutOfTime)
-        return "timed-out" if timed_out else str(self.table.finished.ending)
-
-    def tables(self) -> Iterator[PokerTable]:
-        """Yield the table after every fact."""
-        table = POKER.empty(self.seeds)
-        for fact in self.facts:
-            table = POKER.evolve(table, fact)
-            yield table
-
-    def events(self) -> Iterator[tuple[Event, ...]]:
-        """Yield the events of every command."""
-        version, head = 0, GENESIS
-        for number, step in enumerate(self.steps):
-            cause = Cause(SERVER, step.at)
-            if step.player is not None:
-                key = f"command {number}"
-                digests = key_digest(step.player, key), content_digest(step.command, key)
-                cause = Cause(player_actor(step.player), step.at, *digests)
-            events = chain(self.seeds.deal, version, head, step.facts, cause)
-            version, head = events[-1].seq, events[-1].hash
-            yield events
-
-
-class _Sitting:
-    """A game while it is played."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self.chance: Final = chance
-        deal = UUID(int=chance.getrandbits(128), version=4)
-        self.seeds: Final = Seeds.backwards(deal, last=chance.randbytes(32), deals=MAX_DEALS)
-        self.table = POKER.empty(self.seeds)
-        self.at = NOON
-        self.steps: list[Step] = []
-
-    def do(self, command: Command, player: UUID | None) -> None:
-        self.at += timedelta(milliseconds=self.chance.randrange(1, 50))
-        if isinstance(command, RunOutOfTime) and self.table.deadline:
-            self.at = self.table.deadline + timedelta(milliseconds=self.chance.randrange(500))
-        self.steps.append(Step(self.table, command, player, self.at, POKER.decide(command, self.table, self.at)))
-        self.table = self.steps[-1].after
-
-    def of_seat(self, command: Command) -> None:
-        self.do(command, self.table.players[command.seat - 1])
-
-    def gather(self, count: int, options: Options, rematch: Rematch | None) -> None:
-        """Open a table; let the players come, and some go and come again."""
-        host, *guests = PLAYERS[:count]
-        self.do(OpenPoker(player=host, options=options, rematch=rematch), host)
-        code = invitation(self.seeds) if options.private and rematch is None else None
-        most = count if rematch else options.seats
-        for guest in guests:
-            if self.chance.random() < 0.15:
-                comer = guest if rematch else self.chance.choice([guest, PASSER_BY])
-                if len(self.table.joined) + 1 < most or not options.start_when_full:
-                    self.do(Join(player=comer, code=code), comer)
-                    self.do(Leave(player=comer), comer)
-            self.do(Join(player=guest, code=code), guest)
-
-    def start(self) -> None:
-        if not self.table.deals:
-            self.do(Start(player=PLAYERS[0]), PLAYERS[0])
+Step: TypeAlias = sittings.Step[PokerTable]
+Played: TypeAlias = sittings.Played[PokerTable]
 
 
 def play(
@@ -177,33 +69,15 @@ def play(
         rematch: the game before it, whose players are the first of ``PLAYERS``.
         whims: the first commands after the deal: each picks one of those that are open, whatever good comes of it.
     """
-    game, pending, steps = _Sitting(chance), list(whims), 0
-    game.gather(players, options, rematch)
-    if course is Course.CANCELLED and not game.table.deals:
-        game.do(Cancel(player=PLAYERS[0]), PLAYERS[0])
-    else:
-        game.start()
-    while not game.table.over and steps < length:
-        steps += 1
-        table = game.table
-        if table.deadline and chance.random() < 0.02:
-            game.do(ExtendDeadline(seconds=chance.randrange(1, DAY)), None)
-        elif table.deadline and chance.random() < accidents:
-            game.do(RunOutOfTime(), None)
-        elif len(table.still_in) > 2 and chance.random() < accidents / 10:
-            game.of_seat(Resign(seat=chance.choice(table.still_in)))
-        elif pending and not table.declaring:
-            commands = _open(table)
-            game.of_seat(commands[pending.pop(0) % len(commands)])
-        else:
-            seat = chance.choice(table.undeclared) if table.declaring else table.turn
-            game.of_seat(_choice(table, seat, styles[seat % len(styles)], chance))
-    while not game.table.over and course in (Course.RESIGNED, Course.TIMED_OUT):
-        if course is Course.TIMED_OUT and game.table.deadline:
-            game.do(RunOutOfTime(), None)
-        else:
-            game.of_seat(Resign(seat=chance.choice(game.table.still_in)))
-    return Played(game.seeds, tuple(game.steps), game.table, "a game played by hand")
+    sitting = sittings.Sitting(POKER, chance)
+    opening = OpenPoker(player=PLAYERS[0], options=options, rematch=rematch)
+    sitting.gather(opening, players, options, rematch)
+
+    def choice(table: PokerTable) -> Command:
+        seat = chance.choice(table.undeclared) if table.declaring else table.turn
+        return _choice(table, seat, styles[seat % len(styles)], chance)
+
+    return sitting.go(course, length=length, accidents=accidents, whims=whims, open_=_open, choice=choice)
 
 
 def best_declaration(table: PokerTable, seat: int) -> DeclareHand:

@@ -3,50 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from hypothesis import strategies as st
 
 from domain.cards import DECK
-from domain.dealing import Seeds
-from domain.decider import Cell, Command, Fact, Viewer, fold
-from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
-from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.seating import Cancel, Join, Leave, Rematch, Seating, Start, invitation
+from domain.decider import Cell, Command, Viewer
+from domain.seating import Rematch, Seating
 from domain.tickle.facts import DeckPart, LaidCard, Options
 from domain.tickle.grid import Laid, indexes
 from domain.tickle.hints import Laydowns, best_laydowns
 from domain.tickle.rules import TICKLE, DeclineLaydown, DrawCard, LayDown, OpenTickle
 from domain.tickle.table import TickleTable
-from tests.given import NOON
+from tests.domain import sittings
+from tests.domain.sittings import DAY, Course
 
 __all__ = ["PLAYERS", "Course", "Played", "Step", "Style", "games", "laid_down", "play", "some_laydowns"]
 
-PLAYERS: Final = tuple(
-    UUID(f"00000000-0000-4000-8000-0000000000{letter}") for letter in ("0a", "0b", "0c", "0d", "0e", "0f")
-)
-"""Who plays, the host first; a player who comes and goes is none of them."""
-PASSER_BY: Final = UUID("00000000-0000-4000-8000-0000000000ff")
+PLAYERS: Final = sittings.PLAYERS[:6]
 LONGEST: Final = 1_000
 SEARCH: Final = 60
 """How far players look for a good laydown."""
-DAY: Final = 24 * 3600
-
-
-class Course(Enum):
-    """How a game is to go, unless it ends before."""
-
-    TO_THE_END = "played to its end"
-    RESIGNED = "resigned on the way, seat after seat"
-    TIMED_OUT = "left to run out of time, turn after turn"
-    CANCELLED = "cancelled before its deal"
-    LEFT = "left lying unfinished"
 
 
 MOSTLY_TO_THE_END: Final = (*(Course.TO_THE_END,) * 5, *Course)
@@ -60,109 +41,8 @@ class Style(Enum):
     SLOWLY = "the card after which least fits; declines after every draw, so that hands grow"
 
 
-@dataclass(frozen=True)
-class Step:
-    """One accepted command, between the tables before and after it."""
-
-    before: TickleTable
-    command: Command
-    player: UUID | None
-    """Whose command it is; None for the server's."""
-    at: datetime
-    facts: tuple[Fact, ...]
-
-    @property
-    def after(self) -> TickleTable:
-        return fold(TICKLE.evolve, self.before, self.facts)
-
-
-@dataclass(frozen=True)
-class Played:
-    """A game, or the beginning of one, as it was played."""
-
-    seeds: Seeds
-    steps: tuple[Step, ...]
-    table: TickleTable
-    """At the end."""
-    recipe: str
-    """How to play it again."""
-
-    def __repr__(self) -> str:
-        return self.recipe
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        return tuple(fact for step in self.steps for fact in step.facts)
-
-    @property
-    def ending(self) -> str:
-        """How it ended: final-stage, target, resignations, timed-out, cancelled or unfinished."""
-        if self.table.cancelled:
-            return "cancelled"
-        if self.table.finished is None:
-            return "unfinished"
-        timed_out = self.table.finished.ending == "resignations" and isinstance(self.steps[-1].command, RunOutOfTime)
-        return "timed-out" if timed_out else str(self.table.finished.ending)
-
-    def tables(self) -> Iterator[TickleTable]:
-        """Yield the table after every fact."""
-        table = TICKLE.empty(self.seeds)
-        for fact in self.facts:
-            table = TICKLE.evolve(table, fact)
-            yield table
-
-    def events(self) -> Iterator[tuple[Event, ...]]:
-        """Yield the events of every command."""
-        version, head = 0, GENESIS
-        for number, step in enumerate(self.steps):
-            cause = Cause(SERVER, step.at)
-            if step.player is not None:
-                key = f"command {number}"
-                digests = key_digest(step.player, key), content_digest(step.command, key)
-                cause = Cause(player_actor(step.player), step.at, *digests)
-            events = chain(self.seeds.deal, version, head, step.facts, cause)
-            version, head = events[-1].seq, events[-1].hash
-            yield events
-
-
-class _Sitting:
-    """A game while it is played."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self.chance: Final = chance
-        deal = UUID(int=chance.getrandbits(128), version=4)
-        self.seeds: Final = Seeds.backwards(deal, last=chance.randbytes(32), deals=1)
-        self.table = TICKLE.empty(self.seeds)
-        self.at = NOON
-        self.steps: list[Step] = []
-
-    def do(self, command: Command, player: UUID | None) -> None:
-        self.at += timedelta(milliseconds=self.chance.randrange(1, 50))
-        if isinstance(command, RunOutOfTime) and self.table.deadline:
-            self.at = self.table.deadline + timedelta(milliseconds=self.chance.randrange(500))
-        self.steps.append(Step(self.table, command, player, self.at, TICKLE.decide(command, self.table, self.at)))
-        self.table = self.steps[-1].after
-
-    def of_seat(self, command: Command) -> None:
-        self.do(command, self.table.players[command.seat - 1])
-
-    def gather(self, count: int, options: Options, rematch: Rematch | None) -> None:
-        """Open a table; let the players come, and some go and come again."""
-        host, *guests = PLAYERS[:count]
-        self.do(OpenTickle(player=host, options=options, rematch=rematch), host)
-        code = invitation(self.seeds) if options.private and rematch is None else None
-        most = count if rematch else options.seats
-        for guest in guests:
-            if self.chance.random() < 0.15:
-                comer = guest if rematch else self.chance.choice([guest, PASSER_BY])
-                if len(self.table.joined) + 1 < most or not options.start_when_full:
-                    self.do(Join(player=comer, code=code), comer)
-                    self.do(Leave(player=comer), comer)
-            self.do(Join(player=guest, code=code), guest)
-
-    def start(self) -> None:
-        if not self.table.deals:
-            self.do(Start(player=PLAYERS[0]), PLAYERS[0])
+Step: TypeAlias = sittings.Step[TickleTable]
+Played: TypeAlias = sittings.Played[TickleTable]
 
 
 def play(
@@ -190,32 +70,14 @@ def play(
         rematch: the game before it, whose players are the first of ``PLAYERS``.
         whims: the first commands after the deal: each picks one of those that are open, whatever good comes of it.
     """
-    game, pending, steps = _Sitting(chance), list(whims), 0
-    game.gather(players, options, rematch)
-    if course is Course.CANCELLED and not game.table.deals:
-        game.do(Cancel(player=PLAYERS[0]), PLAYERS[0])
-    else:
-        game.start()
-    while not game.table.over and steps < length:
-        steps += 1
-        table = game.table
-        if table.deadline and chance.random() < 0.02:
-            game.do(ExtendDeadline(seconds=chance.randrange(1, DAY)), None)
-        elif table.deadline and chance.random() < accidents:
-            game.do(RunOutOfTime(), None)
-        elif len(table.still_in) > 2 and chance.random() < accidents / 10:
-            game.of_seat(Resign(seat=chance.choice(table.still_in)))
-        elif pending:
-            commands = _open(table)
-            game.of_seat(commands[pending.pop(0) % len(commands)])
-        else:
-            game.of_seat(_choice(table, styles[table.turn % len(styles)], chance))
-    while not game.table.over and course in (Course.RESIGNED, Course.TIMED_OUT):
-        if course is Course.TIMED_OUT and game.table.deadline:
-            game.do(RunOutOfTime(), None)
-        else:
-            game.of_seat(Resign(seat=chance.choice(game.table.still_in)))
-    return Played(game.seeds, tuple(game.steps), game.table, "a game played by hand")
+    sitting = sittings.Sitting(TICKLE, chance)
+    opening = OpenTickle(player=PLAYERS[0], options=options, rematch=rematch)
+    sitting.gather(opening, players, options, rematch)
+
+    def choice(table: TickleTable) -> Command:
+        return _choice(table, styles[table.turn % len(styles)], chance)
+
+    return sitting.go(course, length=length, accidents=accidents, whims=whims, open_=_open, choice=choice)
 
 
 def laid_down(seat: int, laid: Laid) -> LayDown:
