@@ -20,6 +20,7 @@ from graphql import (
     ArgumentNode,
     DocumentNode,
     FieldNode,
+    GraphQLObjectType,
     NameNode,
     OperationDefinitionNode,
     SelectionSetNode,
@@ -62,6 +63,7 @@ NESTED = {
     "games": {"first": "3"},
     "events": {"afterSeq": "1", "first": "2"},
     "position": {"version": "1"},
+    "playedRounds": {"after": "0", "first": "2"},
 }
 """Arguments of fields within the answers with which they succeed."""
 
@@ -311,6 +313,19 @@ def test_whatever_is_asked_nothing_breaks(house: House, root: str, name: str) ->
         _ask(house, name, visit(parse(case.body), _WithIds(ids)))
 
     ask()
+
+
+def test_every_field_of_an_answer_that_takes_arguments_is_given_some_with_which_it_succeeds() -> None:
+    types = schema._schema.type_map.values()
+    roots = {"Query", "Mutation", "Subscription"}
+    taking = {
+        name
+        for type_ in types
+        if isinstance(type_, GraphQLObjectType) and type_.name not in roots and not type_.name.startswith("__")
+        for name, field in type_.fields.items()
+        if field.args
+    }
+    assert taking == NESTED.keys() | OF_A_HAND
 
 
 @operations
