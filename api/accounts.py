@@ -21,8 +21,8 @@ from psycopg.sql import SQL, Identifier
 
 from domain.storage import Datastore
 
-__all__ = ["TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "TooManyTokens", "token_digest"]
-__all__ += ["token_id"]
+__all__ = ["TABLES", "TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "TooManyTokens"]
+__all__ += ["token_digest", "token_id"]
 
 TOKENS_CHANNEL: Final = "tic_tokens"
 """PostgreSQL's notification channel: a token was revoked."""
@@ -32,19 +32,20 @@ TRUSTED_SECONDS: Final = 5.0
 MAX_TRUSTED: Final = 50_000
 
 TABLES: Final = """
-CREATE TABLE IF NOT EXISTS players (
+CREATE TABLE IF NOT EXISTS public.players (
     id uuid PRIMARY KEY,
     name text NOT NULL,
     registered_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE TABLE IF NOT EXISTS tokens (
+CREATE TABLE IF NOT EXISTS public.tokens (
     digest text PRIMARY KEY,
-    player uuid NOT NULL REFERENCES players ON DELETE CASCADE,
+    player uuid NOT NULL REFERENCES public.players ON DELETE CASCADE,
     scopes text[] NOT NULL,
     issued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     revoked_at timestamptz
 );
-CREATE INDEX IF NOT EXISTS tokens_by_player ON tokens (player);
+CREATE INDEX IF NOT EXISTS tokens_by_player ON public.tokens (player);
+REVOKE ALL ON public.players, public.tokens FROM PUBLIC;
 """
 
 
@@ -117,11 +118,6 @@ class Accounts:
         self._trusted: dict[str, tuple[Caller, float]] = {}
         self._forgotten = 0
         self._lock: Final = threading.Lock()
-
-    def create_tables(self) -> None:
-        """Make the tables if they are missing."""
-        with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
-            cursor.execute(TABLES)
 
     def register(self, name: str) -> tuple[Player, str]:
         """Make a player with a token to play; the token is told now and never again."""

@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 import strawberry
+import structlog
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -17,18 +18,21 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
-from api.accounts import Accounts
+from api.accounts import TOKENS_CHANNEL, Accounts
 from api.context import Context, World
+from api.database import prepare
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unavailable
-from api.live import Live, stopped
-from api.schema import KINDS, LIMITS, schema
+from api.live import Live, patiently, stopped
+from api.schema import KINDS, LIMITS, PUBLIC, schema
 from api.settings import Settings
 from api.timekeeper import Timekeeper
 from domain.application import Games
 from domain.events import Event
-from domain.storage import Datastore, open_recorder
+from domain.game import Game
+from domain.storage import CHANNEL, Datastore, EventRecorder
 from domain.vault import Keyring, Vault
+from projections.hints import Hints
 from projections.lobby import LobbyQueries
 from projections.models import PROJECTIONS
 from projections.runner import Follower
@@ -36,6 +40,9 @@ from projections.runner import Follower
 __all__ = ["GRAPHQL_PATH", "create_app"]
 
 GRAPHQL_PATH: Final = "/graphql"
+RETRY_SECONDS: Final = 0.5
+
+_logger: Final = structlog.get_logger(__name__)
 
 Keys = Keyring | Callable[[], Keyring]
 """The server's keys, or what tells them as they are now."""
@@ -48,8 +55,13 @@ class _House:
         self.settings: Final = settings
         self.url: Final = url
         self.keys: Final = keys
-        self.endpoint: Final = GraphQLEndpoint(served, context=self.context, limits=LIMITS, graphiql=settings.graphiql)
+        self.endpoint: Final = GraphQLEndpoint(
+            served, context=self.context, limits=LIMITS, graphiql=settings.graphiql, public=PUBLIC
+        )
         self.world: World | None = None
+        self.hints: Final = Hints(url)
+        self._tokens: Final = asyncio.Event()
+        """Set where tokens may have been revoked."""
 
     async def context(self, connection: HTTPConnection, token: str | None, request_id: str) -> Context:  # noqa: ARG002
         """Say who calls, for one operation."""
@@ -60,19 +72,22 @@ class _House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
-        # Each follower holds one connection to listen and takes another for its steps; the timekeeper takes one.
-        connections = self.settings.threads + 2 * len(PROJECTIONS) + 2
+        # Each follower takes one for its steps, and the timekeeper one.
+        connections = self.settings.threads + len(PROJECTIONS) + 2
         datastore = Datastore(self.url, connections=connections)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
             world, following, timekeeper = await asyncio.to_thread(self._build, datastore)
             stack.callback(world.close)
-            listening = asyncio.create_task(world.live.run())
-            stack.push_async_callback(stopped, listening)
+            self.hints.on(CHANNEL, world.live.wake)
+            self.hints.on(TOKENS_CHANNEL, self._tokens.set)
             if self.settings.follow:
                 for follower in following:
+                    self.hints.on(CHANNEL, follower.wake)
                     stack.push_async_callback(_started(follower.run))
             stack.push_async_callback(_started(timekeeper.run))
+            for running in (world.live.run, self._watch_tokens, self.hints.run):
+                stack.push_async_callback(stopped, asyncio.create_task(running()))
             self.world = world
             try:
                 yield
@@ -80,18 +95,17 @@ class _House:
                 self.world = None
 
     def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper]:
-        recorder = open_recorder(datastore)
+        prepare(datastore)
+        recorder = EventRecorder(datastore)
+        recorder.appended = self.hints.tell
         vault = Vault(datastore, self.keys)
-        vault.create_table()
         accounts = Accounts(datastore)
-        accounts.create_tables()
         following = [Follower(datastore, projection) for projection in PROJECTIONS.values()]
         for follower in following:
             follower.create_tables()
         games = Games(recorder, vault)
         timekeeper = Timekeeper(datastore, games)
-        timekeeper.create_tables()
-        live = Live(self.url, self._past, on_tokens=self._drop_revoked)
+        live = Live(self.url, self._past, self._newest)
         lobby = LobbyQueries(datastore)
         threads = self.settings.threads
         world = World(games=games, accounts=accounts, lobby=lobby, live=live, kinds=KINDS, threads=threads)
@@ -107,8 +121,25 @@ class _House:
         games = self.world.games
         return await self.world.blocking(lambda: games.events(game, after=after, first=first))
 
-    async def _drop_revoked(self) -> None:
-        """End the sockets and streams whose tokens are valid no longer."""
+    async def _newest(self, game: UUID) -> Game:
+        if self.world is None:
+            raise Unavailable("The server is stopping: try again in a moment.")
+        games = self.world.games
+        return await self.world.blocking(lambda: games.game(game))
+
+    async def _watch_tokens(self) -> None:
+        """End the sockets and streams whose tokens are valid no longer, whenever some may be revoked."""
+        while True:
+            await self._tokens.wait()
+            self._tokens.clear()
+            try:
+                await patiently(self._end_revoked)
+            except Exception:
+                _logger.exception("tokens that may be revoked can't be looked up")
+                await asyncio.sleep(RETRY_SECONDS)
+                self._tokens.set()
+
+    async def _end_revoked(self) -> None:
         if self.world is None:
             return
         accounts, digests = self.world.accounts, self.endpoint.open_tokens()

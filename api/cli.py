@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -18,11 +19,13 @@ import psycopg
 import typer
 import uvicorn
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
 from api.collector import settle_collector
+from api.database import AppRole, NotSetUp, check, init, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
 from api.ids import read_id
 from api.logs import configure_logs, uvicorn_log_config
@@ -30,10 +33,11 @@ from api.schema import LIMITS
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, Settings, SettingsError, write_keys
 from domain.catalogue import catalogue
-from domain.storage import Datastore, PersistenceError, open_recorder
+from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, PersistenceError
 from domain.vault import Keyring, SealError, ServerKey, Vault
+from projections.hints import Hints
 from projections.models import PROJECTIONS
-from projections.runner import Follower
+from projections.runner import Follower, RebuildUnderWay
 
 __all__ = ["app", "main"]
 
@@ -41,10 +45,12 @@ app = typer.Typer(help="The TIC game server.", no_args_is_help=True, pretty_exce
 key_app = typer.Typer(help="The server's key, which seals the decks of games under way.", no_args_is_help=True)
 token_app = typer.Typer(help="Players' tokens.", no_args_is_help=True)
 player_app = typer.Typer(help="Players' accounts.", no_args_is_help=True)
+db_app = typer.Typer(help="The database: its tables, and who may do what with them.", no_args_is_help=True)
 project_app = typer.Typer(help="The read models: lists and scoreboards built from the log.", no_args_is_help=True)
 app.add_typer(key_app, name="key")
 app.add_typer(token_app, name="token")
 app.add_typer(player_app, name="player")
+app.add_typer(db_app, name="db")
 app.add_typer(project_app, name="project")
 
 out = Console(highlight=False, soft_wrap=True)
@@ -53,20 +59,15 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 @contextmanager
 def _datastore(settings: Settings) -> Iterator[Datastore]:
-    with settings.database() as url:
-        datastore = Datastore(url, connections=4)
-        try:
-            yield datastore
-        finally:
-            datastore.close()
+    with settings.database() as url, closing(Datastore(url, connections=4)) as datastore:
+        prepare_tables(datastore)
+        yield datastore
 
 
 @contextmanager
 def _accounts() -> Iterator[Accounts]:
     with _datastore(Settings.load()) as datastore:
-        accounts = Accounts(datastore)
-        accounts.create_tables()
-        yield accounts
+        yield Accounts(datastore)
 
 
 class _Server(uvicorn.Server):
@@ -115,6 +116,8 @@ def serve(
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
     with settings.database(create=True) as url:
         _must_answer(url)
+        with closing(Datastore(url, connections=2)) as datastore:
+            prepare(datastore)
         application = create_app(settings, url, KeyFile(settings))
         config = uvicorn.Config(
             application,
@@ -174,14 +177,14 @@ def key_rotate() -> None:
     """
     settings = Settings.load()
     keyring = settings.keyring().rotated()
-    write_keys(settings.key_file, keyring, replace=True)
-    err.print(f"The current key is now {keyring.current.id}. Servers that read {settings.key_file} use it from now on.")
     with _datastore(settings) as datastore:
+        write_keys(settings.key_file, keyring, replace=True)
+        said = f"The current key is now {keyring.current.id}. Servers that read {settings.key_file} use it from now on."
+        err.print(said)
         _reseal(Vault(datastore, keyring))
 
 
 def _reseal(vault: Vault) -> None:
-    vault.create_table()
     total = vault.to_reseal()
     if not total:
         return
@@ -270,13 +273,83 @@ def player_erase(player: PlayerArgument) -> None:
     err.print("The player is erased.")
 
 
+@db_app.command("init")
+def db_init(
+    app_role: Annotated[str, typer.Option(help="The role that servers are to run as; made if it is missing.")],
+    app_password_file: Annotated[
+        Path | None, typer.Option(help="A file with that role's password, which is set; nothing else tells of it.")
+    ] = None,
+) -> None:
+    """Make all tables, and a role that may append to the log and not change it. Run it with the owner's DATABASE_URL.
+
+    Run it again after each upgrade: what is there already stays.
+    """
+    settings = Settings.load()
+    if settings.database_url is None:
+        _fail("DATABASE_URL must name the database and the role that is to own it. The embedded one needs no roles")
+    url = settings.database_url.get_secret_value()
+    password = _password(app_password_file) if app_password_file else None
+    _must_answer(url)
+    with closing(Datastore(url, connections=2)) as datastore:
+        done = init(datastore, app_role, password=password)
+    for line in _what_was_done(done, asked=password is not None):
+        err.print(line, markup=False)
+    if done.lacks or done.oversteps:
+        _fail(f"An administrator has yet to run: {'; '.join(done.lacks + done.oversteps)}")
+    err.print("Next, with its password put in: tic serve, with this DATABASE_URL:")
+    sys.stdout.write(f"{url_as(url, done.role, database=done.database)}\n")
+
+
+def _password(file: Path) -> str:
+    try:
+        password = file.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+    except (OSError, UnicodeError) as error:
+        _fail(f"the password file {file} can't be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}")
+    if not password or "\n" in password or "\0" in password:
+        _fail(f"the password file {file} must hold one line, the password")
+    return password
+
+
+def _what_was_done(done: AppRole, *, asked: bool) -> Iterator[str]:
+    yield f"The log is append-only, and all tables are there, in the database {done.database}."
+    password = "with the password of the file" if done.password_set else "without a password"
+    if done.made:
+        yield f"The role {done.role} was made, {password}."
+    elif done.password_set:
+        yield f"The role {done.role} was there. Its password is now that of the file."
+    elif asked:
+        yield f"The role {done.role} was there. Its password stays as it is: this role may not set it."
+    else:
+        yield f"The role {done.role} was there."
+    yield f"{done.role} may read the log and append to it by the function append_events."
+
+
+@db_app.command("check")
+def db_check() -> None:
+    """Say what the role of DATABASE_URL may do. Exit status 0: it can run a server, and not change the log."""
+    with Settings.load().database() as url:
+        _must_answer(url)
+        with closing(Datastore(url, connections=2)) as datastore:
+            found, excess = check(datastore)
+    if found.owns:
+        _fail(
+            f"{found.role} may act as {found.owner}, who owns the log: the trigger refuses to change an event, but this"
+            " role could drop it. `tic db init` makes another role for servers"
+        )
+    if excess:
+        _fail(
+            f"{found.role} can run a server, and may do more than that. Let an administrator run: {'; '.join(excess)}"
+        )
+    err.print(f"{found.role} can run a server. It may read the log and append to it, and nothing else.", markup=False)
+
+
 NameArgument = Annotated[str, typer.Argument(help=f"Which read model: {', '.join(PROJECTIONS)}.")]
 
 
 def _follower(datastore: Datastore, name: str) -> Follower:
     if name not in PROJECTIONS:
         raise typer.BadParameter(f"there is no read model {name!r}; there are: {', '.join(PROJECTIONS)}")
-    open_recorder(datastore)
+    prepare(datastore)
     follower = Follower(datastore, PROJECTIONS[name])
     follower.create_tables()
     return follower
@@ -288,7 +361,10 @@ def project_rebuild(name: NameArgument) -> None:
     with _datastore(Settings.load()) as datastore, _progress() as progress:
         follower = _follower(datastore, name)
         task = progress.add_task(f"Rebuilding {name}", total=None)
-        done = follower.rebuild(lambda done, total: progress.update(task, completed=done, total=total))
+        try:
+            done = follower.rebuild(lambda done, total: progress.update(task, completed=done, total=total))
+        except (RebuildUnderWay, LookupError) as error:
+            _fail(str(error))
         progress.update(task, completed=done, total=done)
     err.print(f"{name}: {done} events taken in.")
 
@@ -299,17 +375,19 @@ def project_run() -> None:
     settings = Settings.load()
     configure_logs(settings.log_format)
     signal.signal(signal.SIGTERM, _stop)
-    with _datastore(settings) as datastore:
-        stop = threading.Event()
+    with settings.database() as url, closing(Datastore(url, connections=len(PROJECTIONS) + 1)) as datastore:
+        hints, stop = Hints(url), threading.Event()
         followers = [_follower(datastore, name) for name in PROJECTIONS]
         threads = [threading.Thread(target=follower.run, args=(stop,)) for follower in followers]
-        for thread in threads:
+        for follower, thread in zip(followers, threads, strict=True):
+            hints.on(CHANNEL, follower.wake)
             thread.start()
         try:
-            for thread in threads:
-                thread.join()
+            asyncio.run(hints.run())
         finally:
             stop.set()
+            for thread in threads:
+                thread.join()
 
 
 @app.command("schema")
@@ -341,7 +419,7 @@ def _progress() -> Progress:
 
 
 def _fail(message: str) -> NoReturn:
-    err.print(f"[red]tic:[/red] {message}")
+    err.print(f"[red]tic:[/red] {escape(message)}")
     raise SystemExit(1)
 
 
@@ -349,7 +427,9 @@ def main() -> None:
     """Run the command line."""
     try:
         app()
-    except (SettingsError, EmbeddedPostgresError, SealError) as error:
+    except (SettingsError, EmbeddedPostgresError, SealError, NotSetUp) as error:
         _fail(str(error))
-    except PersistenceError:
+    except DATABASE_AWAY:
         _fail("the database can't be reached. Is DATABASE_URL right, and does that server run?")
+    except PersistenceError as error:
+        _fail(f"the database refused it. It says: {error}")

@@ -13,10 +13,12 @@ import strawberry
 from strawberry.dataloader import DataLoader
 
 from api.accounts import Accounts, Caller, Player, Scope
+from api.arrivals import Arrivals
 from api.faults import Forbidden, Unauthenticated
 from api.live import Live
 from domain.application import Games
 from domain.game import Game
+from domain.gathering import Told
 from domain.rematches import Rematches
 from projections.lobby import LobbyQueries
 
@@ -50,13 +52,19 @@ class World:
         """How each kind of game is shown."""
         self.facts: Final = {fact: presenter for kind in kinds.values() for fact, presenter in kind.facts.items()}
         self._threads: Final = ThreadPoolExecutor(threads, thread_name_prefix="tic")
+        self._arrivals: Final = Arrivals()
 
     async def blocking(self, call: Callable[[], T]) -> T:
         """Run what waits for the database, or computes for long, off the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
+    async def told(self, ask: Callable[[Told[T]], None]) -> T:
+        """Return what is told, in another thread, to the function that ``ask`` is given; raise it if it is an error."""
+        return await self._arrivals.told(ask)
+
     def close(self) -> None:
         """Wait for the calls under way."""
+        self.games.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def caller(self, token: str | None) -> Caller | None:
@@ -80,13 +88,15 @@ class Context:
     world: World
     caller: Caller | None
     request_id: str
-    players: DataLoader[UUID, Player | None] = field(init=False)
-    """The names of players, asked for together."""
-
+    _loader: DataLoader[UUID, Player | None] | None = None
     _records: dict[UUID, asyncio.Future[Game]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.players = DataLoader(self._players)
+    @property
+    def players(self) -> DataLoader[UUID, Player | None]:
+        """The names of players, asked for together. Made when it is needed: every open stream has a context."""
+        if self._loader is None:
+            self._loader = DataLoader(self._players)
+        return self._loader
 
     async def record(self, game_id: UUID, *, at_least: int) -> Game:
         """Return a game at some version from ``at_least`` on: read once for a whole page of its events.

@@ -7,11 +7,12 @@ of nested fragments that would expand to 2^60 fields is refused in the time it t
 
 import inspect
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Collection, Hashable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import strawberry
 from graphql import (
@@ -22,19 +23,24 @@ from graphql import (
     GraphQLSyntaxError,
     OperationDefinitionNode,
     OperationType,
+    create_source_event_stream,
     execute,
+    execute_subscription_event,
+    map_source_to_response_event,
     parse,
-    subscribe,
     validate,
 )
+from graphql.execution import Executor
+from pydantic_core import to_json
 from strawberry.execution import optimized_is_awaitable
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
-from api.faults import BadRequest, ParseFailed, ValidationFailed, fault_of
+from api.faults import BadRequest, ParseFailed, ValidationFailed, fault_of, told
 from api.limits import Limits, weigh
+from api.sharing import Edition, Encoding, Encodings, Feed, Offer, Reach, reach_of
 
-__all__ = ["Documents", "NotExecuted", "Operation", "Operations", "Parameters", "Prepared"]
+__all__ = ["Documents", "NotExecuted", "Operation", "Operations", "Parameters", "Prepared", "encoded", "response"]
 
 
 class NotExecuted(Exception):
@@ -70,22 +76,36 @@ class Parameters:
         return cls(query, variables, name or None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A document fit to be executed, and the kinds of its operations by name."""
+    """A document fit to be executed, and its operations by name. It is equal to no other, whatever that one's text."""
 
     document: DocumentNode
     kinds: Mapping[str | None, OperationType]
+    reaches: Mapping[str | None, Reach]
+    """What the results of its subscriptions depend on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation of a document, with its variables, ready to run."""
 
-    document: DocumentNode
+    prepared: Prepared
     kind: OperationType
     name: str | None
     variables: dict[str, Any] | None
+
+
+def response(result: ExecutionResult, request_id: str, limits: Limits) -> dict[str, Any]:
+    """Put the result of an operation into the form of a GraphQL response."""
+    if result.errors:
+        return {"errors": told(result.errors, request_id, limit=limits.errors), "data": result.data}
+    return {"data": result.data}
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """Write a response, or a message about one, as JSON."""
+    return to_json(body, inf_nan_mode="null")
 
 
 class Documents:
@@ -94,9 +114,11 @@ class Documents:
     A document that is refused is not remembered: rubbish shall not push out what is in use.
     """
 
-    def __init__(self, schema: GraphQLSchema, limits: Limits) -> None:
+    def __init__(self, schema: GraphQLSchema, limits: Limits, *, public: Collection[str] = ()) -> None:
+        """Take the fields that show the same to every viewer, as ``reach_of`` has them."""
         self._schema = schema
         self._limits = limits
+        self._public = public
         self._prepared: OrderedDict[str, Prepared] = OrderedDict()
         self._characters = 0
         self._lock = Lock()
@@ -128,12 +150,18 @@ class Documents:
             raise NotExecuted(excess)
         if errors := self._validate(document):
             raise NotExecuted(*(ValidationFailed.about(error) for error in errors))
+        operations = {
+            node.name.value if node.name else None: node
+            for node in document.definitions
+            if isinstance(node, OperationDefinitionNode)
+        }
         return Prepared(
             document,
+            {name: node.operation for name, node in operations.items()},
             {
-                node.name.value if node.name else None: node.operation
-                for node in document.definitions
-                if isinstance(node, OperationDefinitionNode)
+                name: reach_of(self._schema, document, node, self._public)
+                for name, node in operations.items()
+                if node.operation is OperationType.SUBSCRIPTION
             },
         )
 
@@ -168,12 +196,21 @@ class Operations:
     again as the execution of a small mutation. Raises `ValueError` for a schema that relies on that machinery.
     """
 
-    def __init__(self, schema: strawberry.Schema, limits: Limits) -> None:
+    def __init__(
+        self,
+        schema: strawberry.Schema,
+        limits: Limits,
+        *,
+        public: Collection[str] = (),
+        encodings: Encodings | None = None,
+    ) -> None:
         if schema.extensions or schema.directives:
             raise ValueError("this endpoint runs no schema extensions and no custom directives on operations")
         self._schema = schema._schema  # noqa: SLF001 - Strawberry has no public way to the schema it builds
         self._executor = schema.execution_context_class
-        self.documents = Documents(self._schema, limits)
+        self._limits = limits
+        self._encodings = encodings or Encodings()
+        self.documents = Documents(self._schema, limits, public=public)
 
     def find(self, parameters: Parameters) -> Operation:
         """Find the operation the parameters name. Raise `NotExecuted` if the document is, `BadRequest` if none fits."""
@@ -182,18 +219,18 @@ class Operations:
         if name is None:
             if len(kinds) != 1:
                 raise BadRequest("`operationName` must say which of the document's operations to run.")
-            kind = next(iter(kinds.values()))
+            ((name, kind),) = kinds.items()
         elif (named := kinds.get(name)) is not None:
             kind = named
         else:
             raise BadRequest("The document has no operation of the name in `operationName`.")
-        return Operation(prepared.document, kind, name, parameters.variables)
+        return Operation(prepared, kind, name, parameters.variables)
 
     async def execute(self, operation: Operation, context: object) -> ExecutionResult:
         """Run a query or a mutation to its result. Raise `NotExecuted` if the variables don't fit."""
         running = execute(
             self._schema,
-            operation.document,
+            operation.prepared.document,
             variable_values=operation.variables,
             operation_name=operation.name,
             context_value=context,
@@ -205,28 +242,95 @@ class Operations:
             raise NotExecuted(*result.errors)
         return result
 
-    async def stream(self, operation: Operation, context: object, request_id: str) -> AsyncGenerator[ExecutionResult]:
-        """Run any operation, result by result. Raise `NotExecuted` if it can't begin or breaks off."""
+    async def stream(
+        self, operation: Operation, context: object, request_id: str, offer: Offer | None = None
+    ) -> AsyncGenerator[str]:
+        """Run any operation; yield its responses, encoded. Raise `NotExecuted` if it can't begin or breaks off.
+
+        What a `Feed` tells is executed and encoded once for all who are told the same. While the next response is
+        awaited, it may be offered instead of yielded.
+        """
         if operation.kind is not OperationType.SUBSCRIPTION:
-            yield await self.execute(operation, context)
+            yield self._encoding(await self.execute(operation, context), request_id).text
             return
-        subscribing = subscribe(
+        # What is not needed again is dropped before a response is awaited: that may take hours, and thousands wait.
+        source = await self._source(operation, context)
+        del context
+        try:
+            if isinstance(source, Feed):
+                alike, known = self._alike(source, operation), self._encodings.known
+                async with aclosing(
+                    source.follow(self._edition(alike, source, operation, request_id), offer)
+                ) as batches:
+                    async for batch in batches:
+                        for item in batch:
+                            text = known((alike, source.key(item)))
+                            yield text or await self._encode(alike, source, operation, request_id, item)
+                            del item, text
+                        del batch
+            else:
+                async with aclosing(source) as results:
+                    async for result in results:
+                        yield self._encoding(result, request_id).text
+        except Exception as error:  # noqa: BLE001 - whatever the resolver's stream raises, or showing an item
+            raise NotExecuted(fault_of(error, request_id)) from None
+
+    async def _source(self, operation: Operation, context: object) -> Feed[Any] | AsyncGenerator[ExecutionResult]:
+        executor = self._executor_of(operation, context)
+        creating = create_source_event_stream(executor)
+        source = await creating if inspect.isawaitable(creating) else creating
+        if isinstance(source, ExecutionResult):
+            raise NotExecuted(*source.errors or ())
+        return source if isinstance(source, Feed) else map_source_to_response_event(executor, source)
+
+    def _alike(self, feed: Feed[Any], operation: Operation) -> Hashable:
+        """Return what the results of a subscription depend on besides the items."""
+        reach, sent = operation.prepared.reaches[operation.name], operation.variables or {}
+        variables = to_json({name: sent[name] for name in reach.variables if name in sent})
+        return operation.prepared, operation.name, variables, None if reach.is_public else feed.viewer
+
+    def _edition(self, alike: Hashable, feed: Feed[Any], operation: Operation, request_id: str) -> Edition[Any] | None:
+        reach = operation.prepared.reaches[operation.name]
+        if not reach.is_public and feed.viewer is not None:
+            return None  # of what one viewer is told there are no more copies than he has windows
+
+        async def text(item: object) -> str | None:
+            await self._encode(alike, feed, operation, request_id, item)
+            return self._encodings.known((alike, feed.key(item)))
+
+        return Edition(alike, text)
+
+    async def _encode(
+        self, alike: Hashable, feed: Feed[Any], operation: Operation, request_id: str, item: object
+    ) -> str:
+        make = partial(self._resolved, feed, item, operation, request_id)
+        return await self._encodings.ask((alike, feed.key(item)), make)
+
+    def _resolved(
+        self, feed: Feed[Any], item: object, operation: Operation, request_id: str
+    ) -> Encoding | Awaitable[Encoding]:
+        running = execute_subscription_event(self._executor_of(operation, feed.context(), feed.show(item)))
+        if isinstance(running, ExecutionResult):
+            return self._encoding(running, request_id)
+
+        async def finished() -> Encoding:
+            return self._encoding(await running, request_id)
+
+        return finished()
+
+    def _executor_of(self, operation: Operation, context: object, root: object = None) -> Executor[Any]:
+        executor = self._executor.build(
             self._schema,
-            operation.document,
-            variable_values=operation.variables,
-            operation_name=operation.name,
-            context_value=context,
-            executor_class=self._executor,
+            operation.prepared.document,
+            root,
+            context,
+            operation.variables,
+            operation.name,
+            is_awaitable=optimized_is_awaitable,  # type: ignore[arg-type]  # it narrows nothing
         )
-        results = await subscribing if inspect.isawaitable(subscribing) else subscribing
-        if isinstance(results, ExecutionResult):
-            raise NotExecuted(*results.errors or ())
-        async with aclosing(cast("AsyncGenerator[ExecutionResult]", results)) as open_results:
-            while True:
-                try:
-                    result = await anext(open_results)
-                except StopAsyncIteration:
-                    return
-                except Exception as error:  # noqa: BLE001 - graphql-core lets through what the resolver's stream raises
-                    raise NotExecuted(fault_of(error, request_id)) from None
-                yield result
+        if isinstance(executor, list):
+            raise NotExecuted(*executor)
+        return executor
+
+    def _encoding(self, result: ExecutionResult, request_id: str) -> Encoding:
+        return Encoding(encoded(response(result, request_id, self._limits)).decode(), not result.errors)

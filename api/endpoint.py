@@ -7,7 +7,7 @@ request id.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,18 +16,18 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import strawberry
-from graphql import ExecutionResult, GraphQLError, OperationType
-from pydantic_core import from_json, to_json
+from graphql import GraphQLError, OperationType
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 from strawberry.http.ides import get_graphql_ide_html
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from api.documents import NotExecuted, Operation, Operations, Parameters
+from api.documents import NotExecuted, Operation, Operations, Parameters, encoded, response
 from api.faults import BadRequest, BodyTooLarge, Fault, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
-from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of, response
+from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of
 
 __all__ = ["GraphQLEndpoint", "Limits"]
 
@@ -49,14 +49,22 @@ class GraphQLEndpoint:
     """An ASGI application that answers GraphQL at whatever path it is mounted.
 
     `context` makes what resolvers find in `info.context`, once for every operation; see `ContextOf`. `graphiql` says
-    whether a browser gets the GraphiQL page. Raises `ValueError` for a schema with extensions or operation directives.
+    whether a browser gets the GraphiQL page. `public` names the fields below subscriptions that show the same to every
+    viewer, as `reach_of` has them. Raises `ValueError` for a schema with extensions or operation directives.
     """
 
     def __init__(
-        self, schema: strawberry.Schema, *, context: ContextOf, limits: Limits | None = None, graphiql: bool = True
+        self,
+        schema: strawberry.Schema,
+        *,
+        context: ContextOf,
+        limits: Limits | None = None,
+        graphiql: bool = True,
+        public: Collection[str] = (),
     ) -> None:
         self.limits = limits or Limits()
-        self._shared = Shared(Operations(schema, self.limits), context, self.limits, OpenStreams())
+        operations = Operations(schema, self.limits, public=public)
+        self._shared = Shared(operations, context, self.limits, OpenStreams())
         self._page = get_graphql_ide_html("graphiql").encode() if graphiql else None
 
     @property
@@ -130,7 +138,7 @@ class GraphQLEndpoint:
             raise BadRequest("A subscription needs `Accept: text/event-stream`, or a WebSocket.")
         context = await self._shared.context(HTTPConnection(exchange.scope), exchange.token(), exchange.request_id)
         result = await self._shared.operations.execute(operation, context)
-        await exchange.respond(200, _encoded(response(result, exchange.request_id, self.limits)), exchange.media_type)
+        await exchange.respond(200, encoded(response(result, exchange.request_id, self.limits)), exchange.media_type)
 
     async def _reply_with_events(self, exchange: "_Exchange", parameters: Parameters) -> None:
         """Answer in events. Who may not ask is told so by the status, what is wrong with the document by an event."""
@@ -231,7 +239,7 @@ class _Exchange:
     async def refuse(
         self, status: int, errors: Iterable[GraphQLError], limits: Limits, headers: _Headers = _NO_HEADERS
     ) -> None:
-        body = _encoded({"errors": told(errors, self.request_id, limit=limits.errors)})
+        body = encoded({"errors": told(errors, self.request_id, limit=limits.errors)})
         await self.respond(status, body, self.media_type, headers)
 
 
@@ -257,10 +265,10 @@ class _EventStream:
         await self._say(self._errors(errors) + _COMPLETE)
         await self._close()
 
-    async def run(self, results: AsyncGenerator[ExecutionResult]) -> None:
-        """Answer with these results, until they end, the client goes away or `end` is called."""
+    async def run(self, responses: AsyncGenerator[str]) -> None:
+        """Answer with these responses, until they end, the client goes away or `end` is called."""
         await self._exchange.start(200, _EVENTS, {"X-Accel-Buffering": "no"})
-        pumping = asyncio.create_task(self._pump(results))
+        pumping = asyncio.create_task(self._pump(responses))
         leaving = asyncio.create_task(self._until_gone())
         watched = (pumping, leaving, self._ending)
         try:
@@ -280,12 +288,12 @@ class _EventStream:
             await self._say(self._errors([self._ending.result()]) + _COMPLETE)
         await self._close()
 
-    async def _pump(self, results: AsyncGenerator[ExecutionResult]) -> None:
+    async def _pump(self, responses: AsyncGenerator[str]) -> None:
         request_id = self._exchange.request_id
         try:
-            async with aclosing(results):
-                async for result in results:
-                    await self._say(_event(response(result, request_id, self._limits)))
+            async with aclosing(responses):
+                async for text in responses:
+                    await self._say(_event(text.encode()))
         except ClientDisconnect:
             return
         except NotExecuted as refused:
@@ -299,7 +307,7 @@ class _EventStream:
             pass
 
     def _errors(self, errors: Iterable[GraphQLError]) -> bytes:
-        return _event({"errors": told(errors, self._exchange.request_id, limit=self._limits.errors)})
+        return _event(encoded({"errors": told(errors, self._exchange.request_id, limit=self._limits.errors)}))
 
     async def _say(self, text: bytes) -> None:
         """Send a part. Raises `ClientDisconnect` if the client takes nothing for too long."""
@@ -317,12 +325,8 @@ _COMMENT: Final = b":\n\n"
 _COMPLETE: Final = b"event: complete\ndata:\n\n"  # without a data field browsers drop the event
 
 
-def _event(body: Mapping[str, Any]) -> bytes:
-    return b"event: next\ndata: " + _encoded(body) + b"\n\n"
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    return to_json(body, inf_nan_mode="null")
+def _event(body: bytes) -> bytes:
+    return b"event: next\ndata: " + body + b"\n\n"
 
 
 def _request_id(scope: Scope) -> str:

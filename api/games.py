@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -34,6 +34,7 @@ from domain.decider import Command, OpenCommand, Viewer
 from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
+from domain.gathering import Told
 from domain.lifecycle import Resign, Table
 from domain.seating import TableOpened, invitation_for
 from projections.lobby import Status
@@ -387,34 +388,39 @@ def read_key(key: str | None) -> str | None:
 async def open_game(info: Info, kind: str, command: Callable[[UUID], Command], key: str | None) -> CommandResult:
     """Open a game of a kind for the caller, and answer."""
     caller, world = info.context.must_have(Scope.PLAY), info.context.world
-    return await answer(
-        info, lambda: world.games.open(kind, command(caller.player), player=caller.player, key=read_key(key))
-    )
+
+    def ask(told: Told[Outcome]) -> None:
+        asked = command(caller.player)
+        world.games.ask_to_open(kind, asked, player=caller.player, key=read_key(key), told=told)
+
+    return await answer(info, lambda: world.told(ask))
 
 
 async def play(
     info: Info, input: PlayInput, command: Callable[[int], Command], *, seated: bool = True, kind: str | None = None
 ) -> CommandResult:
     """Hand the caller's command to a game, and answer; ``seated`` and ``kind`` as ``Games.handle`` has them."""
-    caller, games = info.context.must_have(Scope.PLAY), info.context.world.games
-    return await answer(
-        info,
-        lambda: games.handle(
+    caller, world = info.context.must_have(Scope.PLAY), info.context.world
+
+    def ask(told: Told[Outcome]) -> None:
+        world.games.ask(
             game_uuid(input.game_id),
             command,
             player=caller.player,
             expected_version=input.expected_version,
             key=read_key(input.idempotency_key),
+            told=told,
             seated=seated,
             kind=kind,
-        ),
-    )
+        )
+
+    return await answer(info, lambda: world.told(ask))
 
 
-async def answer(info: Info, work: Callable[[], Outcome]) -> CommandResult:
+async def answer(info: Info, ask: Callable[[], Awaitable[Outcome]]) -> CommandResult:
     """Tell what became of a command."""
     try:
-        outcome = await info.context.world.blocking(work)
+        outcome = await ask()
     except Refusable as error:
         return refusal(error)
     return answer_of(info, outcome)

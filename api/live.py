@@ -1,43 +1,39 @@
 """Subscriptions: what happened, then what happens, without a gap.
 
-One connection listens for the whole process. A notification is a hint; the log, which is asked on every hint and
-every so often without one, is the truth. Whoever subscribes is first registered and then told the past from the
+One connection reads the log for the whole process, on every hint that something was appended and every so often without
+one: a hint is only quick, the log is the truth. Whoever subscribes is first registered and then told the past from the
 log, so nothing can fall in between.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final, TypeVar
 from uuid import UUID
 
 import psycopg
 import structlog
-from psycopg.sql import SQL, Identifier
 
-from api.accounts import TOKENS_CHANNEL
-from api.faults import SlowReader
+from api.readers import Reader, Watcher, closes_the_record
+from api.sharing import Edition, Offer
 from domain.events import Event, read_event
+from domain.game import Game
 from domain.games import FACT_TYPES
-from domain.lifecycle import CLOSING
-from domain.storage import CHANNEL, DATABASE_AWAY, PersistenceError
+from domain.storage import DATABASE_AWAY, PersistenceError
+from projections.pace import Pace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+__all__ = ["Live", "patiently", "stopped"]
 
-__all__ = ["Live", "Reader", "patiently"]
-
-POLL_SECONDS: Final = 0.5
-PAUSE_SECONDS: Final = 0.02
+PAUSE_SECONDS: Final = 0.005
 """Between two looks at the log, so that under load one look finds many events."""
 RETRY_SECONDS: Final = 0.5
 BATCH: Final = 1_000
 """Events that are read from the log at once."""
-BACKLOG: Final = 1_000
-"""Events that wait for one subscriber before he is cut off."""
+AT_ONCE: Final = 100
+"""Subscribers that are told before the event loop comes to something else."""
 PAGE: Final = 200
 """Events of the past that are read for a subscriber at once."""
 
@@ -47,11 +43,13 @@ _logger: Final = structlog.get_logger(__name__)
 
 Past = Callable[[UUID, int, int], Awaitable[tuple[Event, ...]]]
 """Reads at most so many events of a game after a sequence number."""
+Newest = Callable[[UUID], Awaitable[Game]]
+"""Reads a game as it is now."""
 
-_END: Final = "SELECT coalesce(max(notification_id), 0) FROM game_events"
+_END: Final = "SELECT coalesce(max(notification_id), 0) FROM public.game_events"
 _NEWER: Final = (
     "SELECT notification_id, originator_id, CASE WHEN originator_id = ANY(%s) THEN state END"
-    " FROM game_events WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
+    " FROM public.game_events WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
 )
 
 
@@ -59,6 +57,13 @@ def _read(state: bytes) -> Event | None:
     try:
         return read_event(bytes(state), FACT_TYPES)
     except ValueError:  # from a newer server: its subscribers learn it when they read on, the others go on
+        return None
+
+
+async def _encoded(edition: Edition[Event], event: Event) -> str | None:
+    try:
+        return await edition.text(event)
+    except Exception:  # noqa: BLE001 - each reader meets it himself, and is told
         return None
 
 
@@ -71,170 +76,218 @@ async def patiently(read: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-def closes_the_record(event: Event) -> bool:
-    """Whether nothing can follow this event in its game."""
-    return isinstance(event.fact, CLOSING)
+class _Followed:
+    """A game that somebody follows."""
 
+    __slots__ = ("game", "is_outdated", "news", "readers", "reading", "telling", "watchers")
 
-def _too_slow(last: int) -> SlowReader:
-    return SlowReader(
-        f"You fell behind and were cut off. Subscribe again with afterSeq: {last}.", extensions={"afterSeq": last}
-    )
+    def __init__(self, game: UUID) -> None:
+        self.game: Final = game
+        self.readers: Final[dict[Edition[Event] | None, set[Reader]]] = {}
+        """By the edition they are told; those without one encode for themselves."""
+        self.watchers: Final[set[Watcher]] = set()
+        self.news: list[Event | None] = []
+        """What the readers are to be told; None stands for what must be read from the log."""
+        self.telling: asyncio.Task[None] | None = None
+        self.is_outdated = False
+        """Whether the watchers are to be shown the game anew."""
+        self.reading: asyncio.Task[None] | None = None
 
-
-class Reader:
-    """One subscriber's place: the events of a game that wait for him."""
-
-    __slots__ = ("_events", "_missed", "_overrun", "_wake")
-
-    def __init__(self) -> None:
-        self._events: deque[Event] = deque()
-        self._wake: Final = asyncio.Event()
-        self._missed = False
-        self._overrun = False
-
-    def push(self, event: Event | None) -> None:
-        """Hand out an event; None says that there is one which must be read from the log."""
-        if event is None:
-            self._missed = True
-        elif len(self._events) >= BACKLOG:
-            self._overrun = True
-        else:
-            self._events.append(event)
-        self._wake.set()
-
-    async def wait(self) -> None:
-        """Wait until something is there."""
-        await self._wake.wait()
-        self._wake.clear()
-
-    def take(self) -> tuple[list[Event], bool, bool]:
-        """Return what waits, whether some of it must be read from the log, and whether the reader was too slow."""
-        events, missed, overrun = list(self._events), self._missed, self._overrun
-        self._events.clear()
-        self._missed = self._overrun = False
-        return events, missed, overrun
+    def stop(self) -> list[asyncio.Task[None]]:
+        """Stop what is done for them; return the tasks that are about to end."""
+        tasks = [task for task in (self.telling, self.reading) if task is not None]
+        for task in tasks:
+            task.cancel()
+        return tasks
 
 
 class Live:
-    """The process's ear on the log, and the readers it tells."""
+    """The process's eye on the log, and the subscribers it tells."""
 
-    def __init__(self, url: str, past: Past, *, on_tokens: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, url: str, past: Past, newest: Newest) -> None:
         self._url: Final = url
         self._past: Final = past
-        self._on_tokens: Final = on_tokens
-        self._readers: Final[dict[UUID, set[Reader]]] = {}
-        self._position = 0
+        self._newest: Final = newest
+        self._followed: Final[dict[UUID, _Followed]] = {}
+        self._position: int | None = None
+        """Up to where the log is read; None while nobody follows a game."""
+        self._hint: Final = asyncio.Event()
+        self._company: Final = asyncio.Event()
+        """Set as soon as somebody follows a game."""
+
+    def wake(self) -> None:
+        """Look at the log at once; without it, `Live` looks by itself before long. Call it in the loop's thread."""
+        self._hint.set()
 
     async def run(self) -> None:
-        """Listen until cancelled, also over times when the database is away."""
-        known = False
-        while True:
-            try:
-                async with await psycopg.AsyncConnection.connect(
-                    self._url, autocommit=True, connect_timeout=2, application_name="tic live"
-                ) as conn:
-                    for channel in (CHANNEL, TOKENS_CHANNEL):
-                        await conn.execute(SQL("LISTEN {}").format(Identifier(channel)))
-                    if not known:
-                        self._position, known = await self._end(conn), True
-                    await self._follow(conn)
-            except (psycopg.Error, PersistenceError) as error:
-                _logger.warning("subscriptions wait for the database", error=type(error).__name__)
-                await asyncio.sleep(RETRY_SECONDS)
-
-    @staticmethod
-    async def _end(conn: psycopg.AsyncConnection) -> int:
-        row = await (await conn.execute(_END, prepare=True)).fetchone()
-        return int(row[0]) if row else 0
+        """Follow the log until cancelled, also over times when the database is away."""
+        try:
+            while True:
+                try:
+                    async with await psycopg.AsyncConnection.connect(
+                        self._url,
+                        autocommit=True,
+                        connect_timeout=2,
+                        application_name="tic live",
+                        tcp_user_timeout=5_000,
+                    ) as conn:
+                        await self._follow(conn)
+                except (psycopg.Error, PersistenceError) as error:
+                    _logger.warning("subscriptions wait for the database", error=type(error).__name__)
+                    await asyncio.sleep(RETRY_SECONDS)
+        finally:
+            ending = [task for followed in self._followed.values() for task in followed.stop()]
+            await asyncio.gather(*ending, return_exceptions=True)
 
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
-        await self._on_tokens()  # what was revoked while nobody listened
+        pace = Pace()
         while True:
-            while await self._hand_out(conn) == BATCH:
-                pass
-            await asyncio.sleep(PAUSE_SECONDS)
-            tokens = False
-            async for notification in conn.notifies(timeout=POLL_SECONDS, stop_after=1):
-                tokens = tokens or notification.channel == TOKENS_CHANNEL
-            if tokens:
-                await self._on_tokens()
+            while not self._followed:
+                self._position = None  # nothing is read meanwhile, and none of it when somebody comes
+                self._company.clear()
+                await self._company.wait()
+            self._hint.clear()  # before the look: what is appended during it is worth another one
+            found = await self._look(conn)
+            await asyncio.sleep(PAUSE_SECONDS if found < BATCH else 0)
+            if found < BATCH:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pace.next(found > 0)):
+                        await self._hint.wait()
 
-    async def _hand_out(self, conn: psycopg.AsyncConnection) -> int:
-        if not self._readers:
-            end = await self._end(conn)
-            if not self._readers:  # a reader who came meanwhile is told all that follows what he has read
-                self._position = end
-                return 0
-        cursor = await conn.execute(_NEWER, (list(self._readers), self._position, BATCH), prepare=True)
+    async def _look(self, conn: psycopg.AsyncConnection) -> int:
+        """Hand out what is new; return how many events there were, of all games."""
+        if self._position is None:
+            row = await (await conn.execute(_END, prepare=True)).fetchone()
+            self._position = int(row[0]) if row else 0
+            # Who came before the answer may have read the past before the end of it was written.
+            for followed in self._followed.values():
+                self._hand_out(followed, [None])
+        cursor = await conn.execute(_NEWER, (list(self._followed), self._position, BATCH), prepare=True)
         rows = await cursor.fetchall()
+        news: dict[UUID, list[Event | None]] = {}
         for position, game, state in rows:
-            if readers := self._readers.get(game):
-                # A reader who came while the database answered finds no state here; he is told to look himself.
-                event = _read(state) if state is not None else None
-                for reader in readers:
-                    reader.push(event)
+            if game in self._followed:
+                # Whoever came while the database answered finds no state here; he is told to look himself.
+                news.setdefault(game, []).append(_read(state) if state is not None else None)
             self._position = position
+        for game, events in news.items():
+            self._hand_out(self._followed[game], events)
         return len(rows)
 
-    @contextmanager
-    def reading(self, game: UUID) -> Iterator[Reader]:
-        """Register a reader of a game's events."""
-        reader = Reader()
-        self._readers.setdefault(game, set()).add(reader)
+    def _hand_out(self, followed: _Followed, news: Sequence[Event | None]) -> None:
+        if followed.readers:
+            followed.news += news
+            if followed.telling is None:
+                followed.telling = asyncio.create_task(self._tell(followed))
+        if followed.watchers:
+            followed.is_outdated = True
+            if followed.reading is None:
+                followed.reading = asyncio.create_task(self._show(followed))
+
+    async def _tell(self, followed: _Followed) -> None:
+        """Hand out a game's news, in their order, encoded once for each edition."""
         try:
-            yield reader
+            while followed.news:
+                news, followed.news = followed.news, []
+                events = [event for event in news if event is not None]
+                has_missed = len(events) < len(news)
+                for edition, readers in list(followed.readers.items()):
+                    texts = [await _encoded(edition, event) for event in events] if edition else ()
+                    # Who comes during this is told the same by the log.
+                    for count, reader in enumerate(list(readers), 1):
+                        if events:
+                            reader.push(events, texts)
+                        if has_missed:
+                            reader.miss()
+                        if count % AT_ONCE == 0:
+                            await asyncio.sleep(0)
         finally:
-            readers = self._readers[game]
-            readers.discard(reader)
-            if not readers:
-                del self._readers[game]
+            followed.telling = None
 
-    async def events(self, game: UUID, after: int) -> AsyncGenerator[Event, None]:
-        """Yield a game's events after a sequence number: those of the past, then each as it happens.
+    async def _show(self, followed: _Followed) -> None:
+        """Read a game once for all who watch it, and again if it has changed meanwhile."""
+        try:
+            while followed.is_outdated and followed.watchers:
+                followed.is_outdated = False
+                game = await patiently(partial(self._newest, followed.game))
+                for watcher in followed.watchers:
+                    watcher.show(game)
+        except Exception as error:  # noqa: BLE001 - it is theirs
+            for watcher in followed.watchers:
+                watcher.fail(error)
+        finally:
+            followed.reading = None
 
-        They are contiguous and complete. Ends after the event that closes the record, where the game has one.
+    def _entry(self, game: UUID) -> _Followed:
+        if (followed := self._followed.get(game)) is None:
+            followed = self._followed[game] = _Followed(game)
+            self._company.set()
+        return followed
+
+    def _leave(self, followed: _Followed) -> None:
+        for edition in [edition for edition, readers in followed.readers.items() if not readers]:
+            del followed.readers[edition]
+        if not followed.readers and not followed.watchers:
+            del self._followed[followed.game]
+            followed.stop()
+
+    async def events(
+        self, game: UUID, after: int, edition: Edition[Event] | None = None, offer: Offer | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """Yield a game's events after a sequence number: those of the past, then those that happen, as they come.
+
+        They are contiguous and complete. Ends after the event that closes the record, where the game has one. What
+        happens while the subscriber waits for it is offered to him in the words of the edition, where he has one, and
+        not yielded if he takes it.
 
         Raises:
             SlowReader: the subscriber left too many waiting; he may come back with the last number he saw.
         """
-        with self.reading(game) as reader:
+        reader, followed = Reader(after, offer), self._entry(game)
+        readers = followed.readers.setdefault(edition, set())
+        readers.add(reader)
+        del edition, offer  # they are kept elsewhere, the edition once for all
+        try:
             while True:
-                async for event in self._from_the_log(game, after):
-                    yield event
-                    after = event.seq
-                    if closes_the_record(event):
+                while page := await patiently(partial(self._past, game, reader.after, PAGE)):
+                    reader.after, is_over, is_last = page[-1].seq, closes_the_record(page[-1]), len(page) < PAGE
+                    yield page
+                    del page
+                    if is_over:
                         return
-                gap = False
-                while not gap:
-                    await reader.wait()
-                    events, gap, overrun = reader.take()
-                    if overrun:
-                        raise _too_slow(after)
-                    for event in events:
-                        if event.seq == after + 1:
-                            yield event
-                            after = event.seq
-                            if closes_the_record(event):
-                                return
-                        gap = gap or event.seq > after
+                    if is_last:
+                        break
+                has_gap = False
+                while not has_gap:
+                    await reader.heard()
+                    following, has_gap = reader.take()
+                    if following:
+                        is_over = closes_the_record(following[-1])
+                        yield following
+                        if is_over:
+                            return
+                    del following
+        finally:
+            readers.discard(reader)
+            self._leave(followed)
 
-    async def _from_the_log(self, game: UUID, after: int) -> AsyncGenerator[Event, None]:
-        while True:
-            page = await patiently(lambda: self._past(game, after, PAGE))  # noqa: B023 - called before it changes
-            for event in page:
-                yield event
-                after = event.seq
-            if len(page) < PAGE:
-                return
+    async def versions(self, game: UUID, _edition: object, _offer: object) -> AsyncGenerator[Sequence[Game], None]:
+        """Yield a game as it is, and then its newest version whenever it has changed since.
 
-    async def changes(self, game: UUID) -> AsyncGenerator[None, None]:
-        """Yield at once, and then whenever the game has changed since; changes in between count as one."""
-        with self.reading(game) as reader:
+        Changes that come faster than they are taken count as one. Ends when the record is closed.
+        """
+        watcher, followed = Watcher(), self._entry(game)
+        followed.watchers.add(watcher)
+        try:
+            shown = await patiently(partial(self._newest, game))
             while True:
-                yield None
-                await reader.wait()
-                reader.take()
+                yield (shown,)
+                if shown.table.closed:
+                    return
+                shown = await watcher.newer(shown.version)
+        finally:
+            followed.watchers.discard(watcher)
+            self._leave(followed)
 
 
 async def stopped(task: asyncio.Task[None]) -> None:

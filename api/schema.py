@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Final
+from operator import attrgetter
+from typing import Annotated, Any, Final, TypeVar, cast
 from uuid import UUID
 
 import strawberry
@@ -16,23 +17,26 @@ from strawberry.types.scalar import ScalarDefinition
 
 from api import poker, ticitaire, tickle
 from api.accounts import Scope
-from api.context import Info
-from api.facts import LIFECYCLE_TYPES, GameEvent
+from api.context import Context, Info
+from api.facts import LIFECYCLE_TYPES, FactPresenters, GameEvent
 from api.faults import BadUserInput, NotFound
-from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, PlainAction, event, show
+from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, PlainAction, show
 from api.ids import read_id
 from api.limits import Limits
-from api.live import patiently
 from api.lobby import After, First, GameConnection, GameFilter, list_games
 from api.nodes import Node
 from api.players import Player, PlayersMutation, Token, player
+from api.sharing import Edition, Feed, Offer
 from api.tables import TablesMutation
 from domain.application import GameNotFound
 from domain.dealing import ALGORITHM
+from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
 
-__all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
+__all__ = ["KINDS", "LIMITS", "PUBLIC", "build_schema", "schema"]
+
+T = TypeVar("T")
 
 _KINDS: Final = (ticitaire.KIND, tickle.KIND, poker.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
@@ -160,11 +164,14 @@ class Subscription:
         record = await _must_find(info, game_id)
         if not 0 <= after_seq <= record.version:
             raise BadUserInput(f"The game has {record.version} events: afterSeq is 0 to {record.version}.")
-        if record.table.closed and after_seq == record.version:
-            return
-        async with aclosing(info.context.world.live.events(record.id, after_seq)) as events:
-            async for one in events:
-                yield event(info, one)
+        live = info.context.world.live
+        is_told = record.table.closed and after_seq == record.version
+        return _feed(
+            info.context,
+            _nothing if is_told else partial(live.events, record.id, after_seq),
+            key=attrgetter("data"),
+            show=partial(_shown, info.context.world.facts),
+        )
 
     @strawberry.subscription(
         description="The game as you may see it, now and after each change; if changes come faster than you read, you "
@@ -172,16 +179,52 @@ class Subscription:
     )
     async def game_changed(self, info: Info, game_id: GameId) -> AsyncGenerator[Game, None]:
         """Follow a game's state."""
-        world = info.context.world
-        uuid, shown = (await _must_find(info, game_id)).id, 0
-        async with aclosing(world.live.changes(uuid)) as changes:
-            async for _ in changes:
-                record = await patiently(lambda: world.blocking(lambda: world.games.game(uuid)))
-                if record.version > shown:
-                    shown = record.version
-                    yield show(info, record)
-                if record.table.closed:
-                    return
+        record = await _must_find(info, game_id)
+        return _feed(
+            info.context,
+            partial(info.context.world.live.versions, record.id),
+            key=attrgetter("head"),
+            show=partial(show, info),
+        )
+
+
+PUBLIC: Final = frozenset(
+    {
+        "Subscription.gameEvents",
+        *(f"GameEvent.{field}" for field in ("seq", "at", "player", "part", "parts", "type", "fact")),
+        *(f"GameEvent.{field}" for field in ("bytes", "hash", "previousHash")),
+        *(f"Player.{field}" for field in ("name", "registeredAt")),
+    }
+)
+"""The fields below a subscription that are computed, and show the same to everyone who is told the event.
+
+A fact itself is made of what is stored and nothing else, without knowing for whom: what it holds needs no mention here.
+Whoever selects anything else shares with nobody but himself, as of a game, which is always one viewer's."""
+
+
+def _feed(
+    context: Context,
+    follow: Callable[[Edition[T] | None, Offer | None], AsyncGenerator[Sequence[T], None]],
+    *,
+    key: Callable[[T], Hashable],
+    show: Callable[[T], object],
+) -> AsyncGenerator[Any, None]:
+    """Return a subscription's source that encodes once what several callers are told."""
+    viewer = (context.caller.player, context.caller.scopes) if context.caller else None
+    again = partial(Context, context.world, context.caller, context.request_id)
+    feed = Feed(follow, key=key, viewer=viewer, show=show, context=again)
+    return cast("AsyncGenerator[Any, None]", feed)  # as Strawberry wants it annotated
+
+
+def _shown(facts: FactPresenters, one: Event) -> GameEvent:
+    return GameEvent(event=one, presenters=facts)
+
+
+async def _nothing(_edition: object, _offer: object) -> AsyncGenerator[Sequence[Event], None]:
+    """Yield nothing."""
+    empty: tuple[Sequence[Event], ...] = ()
+    for batch in empty:
+        yield batch
 
 
 async def _find_game(info: Info, id: str) -> Game | None:

@@ -7,23 +7,24 @@ outlives it; the token given when the socket was initialised is presented anew f
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
-from graphql import ExecutionResult, GraphQLError
-from pydantic_core import from_json, to_json
+from graphql import GraphQLError
+from pydantic_core import from_json
 from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bind_contextvars, bound_contextvars
 
-from api.documents import NotExecuted, Operations, Parameters
+from api.documents import NotExecuted, Operation, Operations, Parameters, encoded
 from api.faults import BadRequest, Fault, Forbidden, TooManyOperations, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
 
-__all__ = ["PROTOCOL", "ContextOf", "OpenStreams", "Shared", "Socket", "bearer", "digest_of", "response"]
+__all__ = ["PROTOCOL", "ContextOf", "OpenStreams", "Shared", "Socket", "bearer", "digest_of"]
 
 PROTOCOL: Final = "graphql-transport-ws"
 
@@ -54,11 +55,34 @@ def digest_of(token: str | None) -> str | None:
     return None if token is None else sha256(token.encode()).hexdigest()
 
 
-def response(result: ExecutionResult, request_id: str, limits: Limits) -> dict[str, Any]:
-    """Put the result of an operation into the form of a GraphQL response."""
-    if result.errors:
-        return {"errors": told(result.errors, request_id, limit=limits.errors), "data": result.data}
-    return {"data": result.data}
+class Sending:
+    """A coroutine that sends something, begun at once; await it for the rest, if there is one.
+
+    Nearly all that is sent is taken at once. So it needs neither a task nor a timer, which cost more than the sending.
+    Whoever awaits the rest may be another task than the one that began it: the `send` of uvicorn does not mind.
+    """
+
+    __slots__ = ("_coroutine", "_wait", "is_done")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self._coroutine = coroutine
+        self._resume(coroutine.send, None)
+
+    def _resume(self, step: Callable[[Any], Any], with_: Any) -> None:
+        try:
+            self._wait = step(with_)
+            self.is_done = False
+        except StopIteration:
+            self.is_done = True
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        while not self.is_done:
+            try:
+                answer = yield self._wait
+            except BaseException as error:  # noqa: BLE001 - a cancellation, as a rule: the coroutine is to deal with it
+                self._resume(self._coroutine.throw, error)
+            else:
+                self._resume(self._coroutine.send, answer)
 
 
 class Stream(Protocol):
@@ -82,20 +106,29 @@ class OpenStreams:
         """Return the digests of the tokens that open streams came with."""
         return {digest for digest in self._streams if digest is not None}
 
-    @contextmanager
-    def holding(self, digest: str | None, stream: Stream) -> Iterator[None]:
-        """Hold a stream for as long as the block runs.
+    def hold(self, digest: str | None, stream: Stream) -> None:
+        """Hold a stream until it is let go.
 
-        Enter it before the token is checked: whoever revokes the token then either finds the stream here, or was early
+        Do so before the token is checked: whoever revokes the token then either finds the stream here, or was early
         enough for the check to find the token revoked.
         """
         self._streams[digest].add(stream)
+
+    def let_go(self, digest: str | None, stream: Stream) -> None:
+        """Hold a stream no longer; does nothing with one that is not held."""
+        if (streams := self._streams.get(digest)) is not None:
+            streams.discard(stream)
+            if not streams:
+                del self._streams[digest]
+
+    @contextmanager
+    def holding(self, digest: str | None, stream: Stream) -> Iterator[None]:
+        """Hold a stream for as long as the block runs."""
+        self.hold(digest, stream)
         try:
             yield
         finally:
-            self._streams[digest].discard(stream)
-            if not self._streams[digest]:
-                del self._streams[digest]
+            self.let_go(digest, stream)
 
     async def end(self, matches: Callable[[str | None], bool], code: int, reason: str) -> int:
         """End every stream whose digest matches, side by side. Returns how many those were."""
@@ -115,22 +148,32 @@ class Shared:
 
 
 class Socket:
-    """One WebSocket, from its handshake to its end."""
+    """One WebSocket, from its handshake to its end. A server has thousands of them: each is small."""
+
+    __slots__ = (
+        "_begun",
+        "_is_acknowledged",
+        "_is_ended",
+        "_is_initialised",
+        "_request_id",
+        "_running",
+        "_shared",
+        "_token",
+        "_unfinished",
+        "_websocket",
+    )
 
     def __init__(self, websocket: WebSocket, request_id: str, shared: Shared) -> None:
         self._websocket = websocket
         self._request_id = request_id
-        self._operations = shared.operations
-        self._context = shared.context
-        self._limits = shared.limits
-        self._streams = shared.streams
+        self._shared = shared
         self._token: str | None = None
-        self._held = ExitStack()
         self._is_initialised = False
         self._is_acknowledged = False
         self._is_ended = False
         self._running: dict[str, asyncio.Task[None]] = {}
         self._begun = 0
+        self._unfinished: asyncio.Task[None] | None = None  # sends what was offered and not taken at once
 
     async def serve(self) -> None:
         """Speak the protocol until either side closes the socket."""
@@ -140,7 +183,7 @@ class Socket:
             return
         await self._websocket.accept(PROTOCOL, headers=[(b"x-request-id", self._request_id.encode())])
         try:
-            async with asyncio.timeout(self._limits.init_seconds) as patience:
+            async with asyncio.timeout(self._shared.limits.init_seconds) as patience:
                 while not self._is_ended:
                     await self._take(await self._websocket.receive())
                     if self._is_acknowledged and not patience.expired():
@@ -150,7 +193,7 @@ class Socket:
         except WebSocketDisconnect:
             pass
         finally:
-            self._held.close()
+            self._shared.streams.let_go(digest_of(self._token), self)
             await self._stop_running()
 
     async def end(self, code: int, reason: str) -> None:
@@ -162,7 +205,7 @@ class Socket:
             task.cancel()
         # a peer that is gone, or reads nothing, can't be told; the server drops it when its pings find no answer
         with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
-            async with asyncio.timeout(self._limits.write_seconds):
+            async with asyncio.timeout(self._shared.limits.write_seconds):
                 await self._websocket.close(code, reason.encode()[:123].decode(errors="ignore"))
 
     async def _take(self, received: Mapping[str, Any]) -> None:
@@ -173,7 +216,7 @@ class Socket:
         text = received.get("text")
         if text is None:
             await self.end(4400, "Messages must be text")
-        elif len(text) > self._limits.body_bytes:
+        elif len(text) > self._shared.limits.body_bytes:
             await self.end(1009, "Message too big")
         else:
             try:
@@ -206,9 +249,9 @@ class Socket:
         self._is_initialised = True
         try:
             self._token = bearer(self._credentials(payload))
-            self._held.enter_context(self._streams.holding(digest_of(self._token), self))
+            self._shared.streams.hold(digest_of(self._token), self)
             with bound_contextvars(request_id=self._request_id):
-                await self._context(self._websocket, self._token, self._request_id)
+                await self._shared.context(self._websocket, self._token, self._request_id)
         except Exception as error:  # noqa: BLE001 - whatever is raised about the caller is told as a fault
             fault = fault_of(error, self._request_id)
             await self.end(_close_code(fault), fault.message)
@@ -230,8 +273,10 @@ class Socket:
             await self.end(4401, "Unauthorized")
         elif id_ in self._running:
             await self.end(4409, f"Subscriber for {id_} already exists")
-        elif len(self._running) >= self._limits.socket_operations:
-            fault = TooManyOperations(f"A socket runs at most {self._limits.socket_operations} operations at a time.")
+        elif len(self._running) >= self._shared.limits.socket_operations:
+            fault = TooManyOperations(
+                f"A socket runs at most {self._shared.limits.socket_operations} operations at a time."
+            )
             await self._send_errors(id_, [fault], self._request_id)
         else:
             try:
@@ -243,14 +288,12 @@ class Socket:
             self._running[id_] = asyncio.create_task(self._run(id_, parameters, f"{self._request_id}.{self._begun}"))
 
     async def _run(self, id_: str, parameters: Parameters, request_id: str) -> None:
-        with bound_contextvars(request_id=request_id), suppress(WebSocketDisconnect):
+        bind_contextvars(request_id=request_id)  # the task has a context of its own
+        with suppress(WebSocketDisconnect):
             try:
-                operation = self._operations.find(parameters)
-                context = await self._context(self._websocket, self._token, request_id)
-                async with aclosing(self._operations.stream(operation, context, request_id)) as results:
-                    async for result in results:
-                        payload = response(result, request_id, self._limits)
-                        await self._send({"id": id_, "type": "next", "payload": payload})
+                operation = self._shared.operations.find(parameters)
+                del parameters  # a stream may run for hours, and every one would keep its own copy of the document
+                await self._pump(id_, operation, request_id)
             except WebSocketDisconnect:
                 raise
             except NotExecuted as refused:
@@ -260,6 +303,16 @@ class Socket:
             else:
                 await self._send({"id": self._forget(id_), "type": "complete"})
 
+    async def _pump(self, id_: str, operation: Operation, request_id: str) -> None:
+        head = encoded({"id": id_, "type": "next"}).decode()[:-1]
+        context = await self._shared.context(self._websocket, self._token, request_id)
+        payloads = self._shared.operations.stream(operation, context, request_id, partial(self._offer, head))
+        del operation, context
+        async with aclosing(payloads):
+            async for payload in payloads:
+                await self._send_text(f'{head},"payload":{payload}}}')
+                del payload
+
     def _forget(self, id_: str) -> str:
         """Free the id before the last message about it goes out: on seeing that, the client may use it again."""
         if self._running.get(id_) is asyncio.current_task():
@@ -267,23 +320,56 @@ class Socket:
         return id_
 
     async def _send_errors(self, id_: str, errors: Iterable[GraphQLError], request_id: str) -> None:
-        payload = told(errors, request_id, limit=self._limits.errors)
+        payload = told(errors, request_id, limit=self._shared.limits.errors)
         await self._send({"id": id_, "type": "error", "payload": payload})
 
     async def _send(self, message: Mapping[str, Any]) -> None:
+        await self._send_text(encoded(message).decode())
+
+    async def _send_text(self, text: str) -> None:
         """Send a message, or cut the reader off if it takes nothing for too long. On a closed socket, do nothing."""
+        while self._unfinished is not None and not self._unfinished.done():
+            await asyncio.wait((self._unfinished,))
         if self._is_ended:
             return
-        text = to_json(message, inf_nan_mode="null").decode()
+        sending = Sending(self._websocket.send({"type": "websocket.send", "text": text}))
+        if not sending.is_done:
+            await self._finish(sending)
+
+    def _offer(self, head: str, payload: str) -> bool:
+        """Send a payload if nothing is being sent, and say whether it goes out; it is not waited for."""
+        if self._is_ended or (self._unfinished is not None and not self._unfinished.done()):
+            return False
+        text = f'{head},"payload":{payload}}}'
         try:
-            async with asyncio.timeout(self._limits.write_seconds):
-                await self._websocket.send({"type": "websocket.send", "text": text})
+            sending = Sending(self._websocket.send({"type": "websocket.send", "text": text}))
+        except WebSocketDisconnect:
+            self._is_ended = True  # the server says so to `serve` as well, in a moment
+            return False
+        except Exception:  # noqa: BLE001 - whoever waits for the payload sends it himself, and meets it again
+            return False
+        if not sending.is_done:
+            self._unfinished = asyncio.create_task(self._finish_offered(sending))
+        return True
+
+    async def _finish_offered(self, sending: Sending) -> None:
+        try:
+            with suppress(WebSocketDisconnect):
+                await self._finish(sending)
+        finally:
+            self._unfinished = None
+
+    async def _finish(self, sending: Sending) -> None:
+        try:
+            async with asyncio.timeout(self._shared.limits.write_seconds):
+                await sending
         except TimeoutError:
             await self.end(1013, "Slow reader")
 
     def _others(self) -> list[asyncio.Task[None]]:
         """The running operations, without the one that asks: an operation may end the socket that it runs on."""
-        return [task for task in self._running.values() if task is not asyncio.current_task()]
+        tasks = self._running.values() if self._unfinished is None else (*self._running.values(), self._unfinished)
+        return [task for task in tasks if task is not asyncio.current_task()]
 
     async def _stop_running(self) -> None:
         tasks = self._others()

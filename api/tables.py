@@ -234,10 +234,12 @@ class TablesMutation:
     )
     async def rematch_game(self, info: Info, input: Annotated[RematchGameInput, Input]) -> CommandResult:
         """Open the rematch of a game, or join it."""
-        me, rematches = info.context.must_have(Scope.PLAY).player, info.context.world.rematches
+        me, world = info.context.must_have(Scope.PLAY).player, info.context.world
         return await answer(
             info,
-            lambda: rematches.play_again(
-                game_uuid(input.game_id), player=me, moved_on=input.moved_on, key=read_key(input.idempotency_key)
+            lambda: world.blocking(
+                lambda: world.rematches.play_again(
+                    game_uuid(input.game_id), player=me, moved_on=input.moved_on, key=read_key(input.idempotency_key)
+                )
             ),
         )

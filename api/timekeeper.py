@@ -22,7 +22,7 @@ from domain.lifecycle import ExtendDeadline, RunOutOfTime
 from domain.storage import Datastore, PersistenceError, log_end
 from projections.deadlines import Deadline, DeadlineQueries
 
-__all__ = ["GRACE_SECONDS", "Outage", "Timekeeper"]
+__all__ = ["GRACE_SECONDS", "TABLES", "Outage", "Timekeeper"]
 
 INTERVAL_SECONDS: Final = 1.0
 GRACE_SECONDS: Final = 10
@@ -30,11 +30,11 @@ GRACE_SECONDS: Final = 10
 BATCH: Final = 100
 
 TABLES: Final = """
-CREATE TABLE IF NOT EXISTS heartbeat (
+CREATE TABLE IF NOT EXISTS public.heartbeat (
     one boolean PRIMARY KEY DEFAULT TRUE CHECK (one),
     at timestamptz NOT NULL
 );
-CREATE TABLE IF NOT EXISTS outages (
+CREATE TABLE IF NOT EXISTS public.outages (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     began timestamptz NOT NULL,
     ended timestamptz NOT NULL,
@@ -69,11 +69,6 @@ class Timekeeper:
         self._games: Final = games
         self._deadlines: Final = DeadlineQueries(datastore)
         self._grace: Final = GRACE_SECONDS
-
-    def create_tables(self) -> None:
-        """Make the tables if they are missing. Raises OperationalError where the database is away."""
-        with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
-            cursor.execute(TABLES)
 
     def run(self, stop: threading.Event) -> None:
         """Keep the time until ``stop`` is set, whatever happens: no game can end by its time without it."""
@@ -124,7 +119,7 @@ class Timekeeper:
     def _caught_up(self) -> bool:
         with self._datastore.transaction() as cursor:
             end = log_end(cursor)
-            query = "SELECT position FROM projection_positions WHERE name = 'deadlines'"
+            query = "SELECT position FROM read_models.projection_positions WHERE name = 'deadlines'"
             row = cursor.execute(query).fetchone()
             return row is not None and int(row["position"]) >= end
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from rich.console import Console
 
 from api.embedded_postgres import embedded_postgres
+from benchmarks.appends import measure_appends
 from benchmarks.durability import MISSED
 from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
 from benchmarks.moves import measure_moves
 from benchmarks.poker import measure_poker
 from benchmarks.rules import measure_rules
+from benchmarks.spectators import measure_spectators
 from benchmarks.tickle import measure_tickle
 
 BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
@@ -23,7 +25,9 @@ BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "tickle": measure_tickle,
     "poker": measure_poker,
     "loading": measure_loading,
+    "appends": measure_appends,
     "moves": measure_moves,
+    "spectators": measure_spectators,
     "idle": measure_idle,
 }
 

@@ -1,24 +1,29 @@
-"""Games: load, decide, append. The life of a command, from the request to the disk."""
+"""Games: load, decide, append. The life of a command, from the request to the disk.
+
+Commands that come while others are on their way to the disk gather. A batch of them, one of each game at most, is read
+for with one query, decided one after the other, and appended in one transaction.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
-from eventsourcing.persistence import EventStore, IntegrityError, InterfaceError, OperationalError
+from eventsourcing.persistence import InterfaceError, OperationalError
 
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Deciders
 from domain.events import SERVER, Cause, Event, content_digest, key_digest, player_actor
 from domain.game import Answered, Game
 from domain.games import DECIDERS, RULESETS
+from domain.gathering import Gathering, Item, Told
 from domain.lifecycle import GameOpened, SeedsRevealed
 from domain.storage import EventMapper, EventRecorder, LogBusy
 from domain.vault import Vault
@@ -36,8 +41,10 @@ __all__ = [
 ]
 __all__ += ["WrongKind"]
 
-MAX_ATTEMPTS: Final = 5
+MAX_ATTEMPTS: Final = 12
 """How often a command that names no version is decided again after another server's event came first."""
+ASIDE: Final = 4
+"""Threads for what one request alone needs first: a game to be read, seeds to be drawn, an answer to be found again."""
 MAX_APPENDS: Final = 3
 """How often the same events are offered to a database that goes away at the commit."""
 
@@ -93,29 +100,62 @@ class Outcome:
     """The key had been answered before; this is the first answer again."""
 
 
-@dataclass(slots=True)
-class _Entry:
-    """One game in this process."""
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The events that would follow a game."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the game's command from the read to the commit."""
-    game: Game | None = None
+    game: Game
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """The key was answered before: the game, and what answered it."""
+
+    game: Game
+    first: Answered
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A command for a game, and how it is decided."""
+
+    game_id: UUID
+    decide: Callable[[Game | None, datetime], _Step | _Repeat]
+    """Takes the game as the log has it, None where there is no such game, and the database's time.
+
+    It raises what the request is refused with.
+    """
+
+
+_Waiting: TypeAlias = Item[_Request, Outcome]
 
 
 class Games:
-    """All games of one event store. Every method blocks and may be called from many threads."""
+    """All games of one event store.
+
+    ``open``, ``handle`` and ``act`` block until the command is on disk or refused; ``ask_to_open`` and ``ask`` do not,
+    and tell the outcome, or what would have been raised, in another thread. All may be called from many threads.
+    """
 
     def __init__(
         self, recorder: EventRecorder, vault: Vault, *, deciders: Deciders = DECIDERS, keep: int = 2_000
     ) -> None:
         """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again."""
         self._recorder: Final = recorder
-        self._store: Final = EventStore[UUID](EventMapper(), recorder)
+        self._mapper: Final = EventMapper()
         self._vault: Final = vault
         self._deciders: Final = deciders
         self._keep: Final = keep
-        self._entries: Final[OrderedDict[UUID, _Entry]] = OrderedDict()
-        self._entries_lock: Final = threading.Lock()
+        self._known: Final[OrderedDict[UUID, Game]] = OrderedDict()
+        self._known_lock: Final = threading.Lock()
+        self._batches: Final = Gathering[_Request, Outcome](self._serve, key=lambda request: request.game_id)
+        self._aside: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-aside")
+
+    def close(self) -> None:
+        """Wait until every command that was asked for is on disk or refused. Nothing can be asked for any more."""
+        self._aside.shutdown()
+        self._batches.close()
 
     # Commands
 
@@ -137,21 +177,38 @@ class Games:
             RuleViolation: the rules refuse it.
             Undecided, OperationalError: the database is away.
         """
+        return _awaited(
+            lambda told: self.ask_to_open(kind, command, player=player, key=key, told=told, game_id=game_id)
+        )
+
+    def ask_to_open(
+        self,
+        kind: str,
+        command: Command,
+        *,
+        player: UUID,
+        key: str | None,
+        told: Told[Outcome],
+        game_id: UUID | None = None,
+    ) -> None:
+        """Do what ``open`` does, and tell the outcome."""
         if game_id is None:
             game_id = uuid4() if key is None else _game_id(player, key)
         decider = self._deciders[kind, RULESETS[kind]]
-        with self._alone(game_id) as entry:
-            for _ in range(MAX_ATTEMPTS):
-                game, now = self._refresh(entry, game_id)
+
+        def prepare() -> _Request:
+            # On disk before the event that commits to it; where the game is there already, its seeds are there too.
+            unopened = self._unfolded(game_id, decider, self._vault.draw(game_id, decider.deals))
+
+            def decide(game: Game | None, now: datetime) -> _Step | _Repeat:
                 cause = _cause(player, command, key, now)
                 if game is not None:
-                    return self._again(game, cause)
-                unopened = Game.unopened(game_id, decider, decider.empty(self._vault.draw(game_id, decider.deals)))
-                try:
-                    return self._append(entry, unopened, unopened.events_of(command, cause))
-                except IntegrityError:
-                    continue  # another server opened it with the same key: its answer is the first
-        raise Undecided
+                    return _answered(game, cause)
+                return _Step(unopened, unopened.events_of(command, cause))
+
+            return _Request(game_id, decide)
+
+        self._after(prepare, told)
 
     def handle(
         self,
@@ -180,6 +237,32 @@ class Games:
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
+        return _awaited(
+            lambda told: self.ask(
+                game_id,
+                command,
+                player=player,
+                expected_version=expected_version,
+                key=key,
+                told=told,
+                seated=seated,
+                kind=kind,
+            )
+        )
+
+    def ask(
+        self,
+        game_id: UUID,
+        command: Callable[[int], Command],
+        *,
+        player: UUID,
+        expected_version: int | None,
+        key: str | None,
+        told: Told[Outcome],
+        seated: bool = True,
+        kind: str | None = None,
+    ) -> None:
+        """Do what ``handle`` does, and tell the outcome."""
 
         def admit(game: Game) -> None:
             if kind not in (None, game.decider.kind):
@@ -187,11 +270,12 @@ class Games:
             if seated and not game.table.attends(player):
                 raise NotSeated
 
-        return self._handle(
+        self._ask(
             game_id,
             lambda game: command(game.table.seat_of(player)),
             lambda asked, now: _cause(player, asked, key, now),
             expected_version,
+            told,
             admit,
         )
 
@@ -204,65 +288,129 @@ class Games:
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
-        return self._handle(game_id, lambda _: command, lambda asked, now: _cause(None, asked, key, now), None)
+        return _awaited(
+            lambda told: self._ask(
+                game_id, lambda _: command, lambda asked, now: _cause(None, asked, key, now), None, told
+            )
+        )
 
-    def _handle(
+    def _ask(
         self,
         game_id: UUID,
         command: Callable[[Game], Command],
         cause_of: Callable[[Command, datetime], Cause],
         expected_version: int | None,
+        told: Told[Outcome],
         admit: Callable[[Game], None] = lambda _: None,
-    ) -> Outcome:
-        current = 0
-        with self._alone(game_id) as entry:
-            for _ in range(MAX_ATTEMPTS):
-                game, now = self._refresh(entry, game_id)
-                if game is None:
-                    raise GameNotFound
-                asked = command(game)
-                cause = cause_of(asked, now)
-                if cause.key in game.answered:  # before all else: who has left the table is told so again
-                    return self._again(game, cause)
-                admit(game)
-                if not isinstance(asked, game.decider.commands):
-                    raise WrongKind(game.decider.kind)
-                current = game.version
-                if expected_version is not None and expected_version != current:
-                    raise VersionConflict(current)
-                try:
-                    return self._append(entry, game, game.events_of(asked, cause))
-                except IntegrityError:
-                    continue  # another server was first; a stale expected version is refused on the next round
-            raise VersionConflict(current)
+    ) -> None:
+        def decide(game: Game | None, now: datetime) -> _Step | _Repeat:
+            if game is None:
+                raise GameNotFound
+            asked = command(game)
+            cause = cause_of(asked, now)
+            if cause.key in game.answered:  # before all else: who has left the table is told so again
+                return _answered(game, cause)
+            admit(game)
+            if not isinstance(asked, game.decider.commands):
+                raise WrongKind(game.decider.kind)
+            if expected_version is not None and expected_version != game.version:
+                raise VersionConflict(game.version)
+            return _Step(game, game.events_of(asked, cause))
 
-    def _append(self, entry: _Entry, game: Game, events: tuple[Event, ...]) -> Outcome:
-        """Append events that follow ``game``.
+        request = _Request(game_id, decide)
+        if game_id in self._known:
+            self._batches.submit(request, told)
+            return
 
-        The very same bytes are offered again where the database went away: the game's sequence number is unique,
-        so they stand in the log once at most, and a conflict with themselves means that they stand there.
+        def read() -> _Request:
+            self._read([game_id])
+            return request
 
-        Raises:
-            IntegrityError: others came first.
-            LogBusy: another writer holds the log; nothing was appended.
-            Undecided: the database is away, and the events may be in the log or not.
-        """
-        away: Exception | None = None
-        for _ in range(MAX_APPENDS):
+        self._after(read, told)
+
+    def _after(self, prepare: Callable[[], _Request], told: Told[Outcome]) -> None:
+        """Hand in a request that needs the database first, for itself alone: others must not wait for that."""
+
+        def run() -> None:
             try:
-                self._store.put(events)
+                request = prepare()
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it was
+                told(error)
+            else:
+                self._batches.submit(request, told)
+
+        self._aside.submit(run)
+
+    # A batch
+
+    def _serve(self, items: Sequence[_Waiting]) -> None:
+        """Decide and append requests for different games, each as if it came alone."""
+        waiting = items
+        for _ in range(MAX_ATTEMPTS):
+            waiting = self._append(self._decide(waiting))
+            if not waiting:
+                return
+            # Another server was first. A stale expected version is refused on the next round.
+        for item in waiting:
+            known = self._known.get(item.value.game_id)
+            item.end(VersionConflict(known.version) if known else Undecided())
+
+    def _decide(self, items: Sequence[_Waiting]) -> list[tuple[_Waiting, _Step]]:
+        steps: list[tuple[_Waiting, _Step]] = []
+        found: _Step | _Repeat | Exception
+        games, now = self._read([item.value.game_id for item in items])
+        for item, game in zip(items, games, strict=True):
+            try:
+                found = game if isinstance(game, Exception) else item.value.decide(game, now)
+                if isinstance(found, _Repeat):
+                    self._aside.submit(self._tell_again, item, found)
+            except Exception as error:  # noqa: BLE001 - a refusal, or a fault of this game alone
+                found = error
+            if isinstance(found, Exception):
+                item.end(found)
+            elif isinstance(found, _Repeat):
+                item.ended_later()
+            else:
+                steps.append((item, found))
+        return steps
+
+    def _append(self, steps: Sequence[tuple[_Waiting, _Step]]) -> list[_Waiting]:
+        """Append what was decided; return those before whose events others came.
+
+        The very same bytes are offered again where the database went away: a game's sequence number is unique, so
+        they stand in the log once at most, and a conflict with themselves means that they stand there.
+        """
+        offered = [[self._mapper.to_stored_event(event) for event in step.events] for _, step in steps]
+        away: Exception | None = None
+        for _ in range(MAX_APPENDS if steps else 0):
+            try:
+                appended = self._recorder.append(offered)
+            except LogBusy as error:
+                if away is None:  # nothing was offered before, so nothing is in doubt
+                    return _fail(steps, LogBusy)
+                away = error
             except (OperationalError, InterfaceError) as error:
-                if isinstance(error, LogBusy) and away is None:
-                    raise  # nothing was offered before, so nothing is in doubt
                 away = error
                 self._recorder.drop_dead_connections()
-                continue
-            except IntegrityError:
-                if not self._landed(events):
-                    raise
-            entry.game = game.after(events)
-            return Outcome(entry.game, events)
-        raise Undecided from away
+            else:
+                return self._told(steps, [positions is not None for positions in appended], in_doubt=away is not None)
+        return _fail(steps, Undecided, away)
+
+    def _told(
+        self, steps: Sequence[tuple[_Waiting, _Step]], appended: Sequence[bool], *, in_doubt: bool
+    ) -> list[_Waiting]:
+        late: list[_Waiting] = []
+        for (item, step), is_there in zip(steps, appended, strict=True):
+            try:
+                if is_there or (in_doubt and self._landed(step.events)):
+                    game = step.game.after(step.events)
+                    self._keep_in_mind(game)
+                    item.end(Outcome(game, step.events))
+                else:
+                    late.append(item)
+            except Exception as error:  # noqa: BLE001 - a fault of this game alone
+                item.end(error)
+        return late
 
     def _landed(self, events: tuple[Event, ...]) -> bool:
         last = events[-1]
@@ -272,16 +420,14 @@ class Games:
             raise Undecided from error
         return bool(stored) and stored[0].data == last.data
 
-    def _again(self, game: Game, cause: Cause) -> Outcome:
-        first = game.answered.get(cause.key) if cause.key else None
-        if first is None:
-            raise AlreadyOpened
-        if first.content != cause.content:
-            raise KeyReused
-        return Outcome(self.at(game.id, first.last), self._events_of(game.id, first), repeated=True)
-
-    def _events_of(self, game_id: UUID, answered: Answered) -> tuple[Event, ...]:
-        return self.events(game_id, after=answered.first - 1, first=answered.last - answered.first + 1)
+    def _tell_again(self, item: _Waiting, repeat: _Repeat) -> None:
+        """Tell the first outcome again. It has to be read and folded, for which nobody else should wait."""
+        game_id, first = repeat.game.id, repeat.first
+        try:
+            events = self.events(game_id, after=first.first - 1, first=first.last - first.first + 1)
+            item.end(Outcome(self.at(game_id, first.last), events, repeated=True))
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it was
+            item.end(error)
 
     # Reading
 
@@ -292,9 +438,10 @@ class Games:
             GameNotFound: there is none.
             OperationalError: the database is away.
         """
-        game, _ = self._refresh(self._entry(game_id), game_id)
+        ((game,), _) = self._read([game_id])
+        if isinstance(game, Exception):
+            raise game
         if game is None:
-            self._forget(game_id)
             raise GameNotFound
         return game
 
@@ -330,41 +477,34 @@ class Games:
 
     # What is kept in memory
 
-    def _entry(self, game_id: UUID) -> _Entry:
-        with self._entries_lock:
-            entry = self._entries.setdefault(game_id, _Entry())
-            self._entries.move_to_end(game_id)
-            while len(self._entries) > self._keep:
-                self._entries.popitem(last=False)
-            return entry
+    def _read(self, game_ids: Sequence[UUID]) -> tuple[list[Game | Exception | None], datetime]:
+        """Return the games as the log has them, or why one can't be read, and the database's time."""
+        known = [self._known.get(game_id) for game_id in game_ids]
+        asked = [(game_id, game.version if game else 0) for game_id, game in zip(game_ids, known, strict=True)]
+        newer, now = self._recorder.newer(asked)
+        games: list[Game | Exception | None] = []
+        for game_id, game, events in zip(game_ids, known, newer, strict=True):
+            try:
+                games.append(self._brought_up(game_id, game, events))
+            except Exception as error:  # noqa: BLE001 - one game that can't be read must not stop the others
+                games.append(error)
+        return games, now
 
-    def _forget(self, game_id: UUID) -> None:
-        """Keep no place for a game that is not there: guessed ids must not push out games that are played."""
-        with self._entries_lock:
-            entry = self._entries.get(game_id)
-            if entry is not None and entry.game is None and not entry.lock.locked():
-                del self._entries[game_id]
-
-    @contextmanager
-    def _alone(self, game_id: UUID) -> Iterator[_Entry]:
-        entry = self._entry(game_id)
-        try:
-            with entry.lock:
-                yield entry
-        finally:
-            if entry.game is None:
-                self._forget(game_id)
-
-    def _refresh(self, entry: _Entry, game_id: UUID) -> tuple[Game | None, datetime]:
-        """Read what is newer than the game in memory; also tell the database's time."""
-        known = entry.game
-        events, now = self._recorder.newer(game_id, known.version if known else 0)
-        if not events:
-            return known, now
+    def _brought_up(self, game_id: UUID, known: Game | None, events: Sequence[Event]) -> Game | None:
+        if known is None and not events:
+            return None
         game = (known or self._first_read(game_id, events)).after(events)
-        if entry.game is None or entry.game.version < game.version:
-            entry.game = game
-        return game, now
+        self._keep_in_mind(game)
+        return game
+
+    def _keep_in_mind(self, game: Game) -> None:
+        with self._known_lock:
+            known = self._known.get(game.id)
+            if known is None or known.version < game.version:
+                self._known[game.id] = game
+            self._known.move_to_end(game.id)
+            while len(self._known) > self._keep:
+                self._known.popitem(last=False)
 
     def _first_read(self, game_id: UUID, events: Sequence[Event]) -> Game:
         opened, last = events[0].fact, events[-1].fact
@@ -379,6 +519,39 @@ class Games:
 
     def _unfolded(self, game_id: UUID, decider: AnyDecider, seeds: Seeds | None) -> Game:
         return Game.unopened(game_id, decider, decider.empty(seeds))
+
+
+def _answered(game: Game, cause: Cause) -> _Repeat:
+    first = game.answered.get(cause.key) if cause.key else None
+    if first is None:
+        raise AlreadyOpened
+    if first.content != cause.content:
+        raise KeyReused
+    return _Repeat(game, first)
+
+
+def _fail(
+    steps: Sequence[tuple[_Waiting, _Step]], error: type[Exception], cause: Exception | None = None
+) -> list[_Waiting]:
+    for item, _ in steps:
+        raised = error()
+        raised.__cause__ = cause
+        item.end(raised)
+    return []
+
+
+def _awaited(ask: Callable[[Told[Outcome]], None]) -> Outcome:
+    """Wait for what an asking tells."""
+    answer: Future[Outcome] = Future()
+
+    def told(outcome: Outcome | BaseException) -> None:
+        if isinstance(outcome, BaseException):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)
+
+    ask(told)
+    return answer.result()
 
 
 def _cause(player: UUID | None, command: Command, key: str | None, now: datetime) -> Cause:

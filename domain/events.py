@@ -178,17 +178,23 @@ _uuid = lru_cache(maxsize=1024)(UUID)
 """A game's events are read together, and all of them name the game."""
 
 
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def _write(fields: dict[str, Any]) -> bytes:
     _must_be_portable(fields.values())
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _ENCODER.encode(fields).encode()
 
 
 def _must_be_portable(values: Iterable[Any]) -> None:
-    """Refuse numbers that some JSON reader would not give back as they were written."""
+    """Refuse numbers that some JSON reader would not give back as they were written, and what is not JSON at all."""
     for value in values:
-        if isinstance(value, float) or (isinstance(value, int) and abs(value) > MAX_INTEGER):
-            raise ValueError(f"{value!r} does not belong into an event: no floats, integers within 2^53")
-        if isinstance(value, Mapping):
+        kind = type(value)
+        if kind is str or value is None or kind is bool or (kind is int and -MAX_INTEGER <= value <= MAX_INTEGER):
+            continue
+        if kind is dict:
             _must_be_portable(value.values())
-        elif isinstance(value, (list, tuple)):
+        elif kind is list or kind is tuple:
             _must_be_portable(value)
+        else:
+            raise ValueError(f"{value!r} does not belong into an event: no floats, integers within 2^53")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString, TypeVar, cast, overload
 from uuid import UUID
@@ -33,9 +32,9 @@ from psycopg.rows import DictRow, RowFactory, dict_row, tuple_row
 from psycopg.sql import Composed
 from psycopg_pool import PoolTimeout
 
-from domain.appending import GroupCommit
 from domain.events import Event, FactTypes, read_event
 from domain.games import FACT_TYPES
+from domain.log_tables import EVENTS_TABLE
 
 __all__ = [
     "CHANNEL",
@@ -48,10 +47,8 @@ __all__ = [
     "PersistenceError",
     "log_after",
     "log_end",
-    "open_recorder",
 ]
 
-EVENTS_TABLE: Final = "game_events"  # stands in the statements below as it is: they are sent for every command
 CHANNEL: Final = "game_events"
 """PostgreSQL's notification channel: something was appended. A hint; the log itself is the truth."""
 
@@ -64,38 +61,6 @@ AWAY_SECONDS: Final = 1.0
 """How long it is believed that the database is away, without asking."""
 
 T = TypeVar("T")
-
-LOG_LOCK: Final = 8_420_125
-"""The advisory lock by which writers take turns. A lock of the table would wait for a vacuum, and stop it."""
-MOST_WAIT: Final = "5s"
-"""How long a writer waits for his turn."""
-
-APPEND_FUNCTION: Final = f"""
-CREATE OR REPLACE FUNCTION append_events(games uuid[], versions bigint[], topics text[], states bytea[])
-RETURNS SETOF bigint LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM set_config('lock_timeout', '{MOST_WAIT}', true);
-    -- Held until the commit: the order of positions is the order of commits, and a follower misses nothing.
-    PERFORM pg_advisory_xact_lock({LOG_LOCK});
-    PERFORM pg_notify('{CHANNEL}', '');
-    RETURN QUERY
-        INSERT INTO game_events (originator_id, originator_version, topic, state)
-        SELECT * FROM unnest(games, versions, topics, states)
-        RETURNING notification_id;
-END
-$$
-"""  # noqa: S608 - made of constants
-
-LOG_VIEW: Final = """
-CREATE OR REPLACE VIEW game_log AS
-SELECT notification_id AS position,
-       originator_id AS game,
-       originator_version AS seq,
-       topic AS type,
-       convert_from(state, 'UTF8')::json AS event,
-       encode(sha256('tic/event/v1\n'::bytea || state), 'hex') AS hash
-  FROM game_events
-"""
 
 
 class Datastore(PostgresDatastore):
@@ -219,6 +184,9 @@ _ERRORS: Final[tuple[tuple[type[psycopg.Error], type[PersistenceError]], ...]] =
 class LogBusy(OperationalError):
     """Another writer held the log for too long; nothing was appended."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args or ("the log is held by another writer: nothing was appended",))
+
 
 class EventMapper(Mapper[UUID]):
     """Between events and stored events: the bytes that were hashed are the bytes that are stored."""
@@ -242,45 +210,71 @@ class EventMapper(Mapper[UUID]):
 
 
 class EventRecorder(PostgresApplicationRecorder):
-    """The library's recorder with one attempt an insert: whoever calls it looks up what became of a lost one."""
+    """The library's recorder, writing through our function: many appends go in one transaction, each as if alone."""
 
-    def __init__(self, datastore: Datastore, *, events_table_name: str) -> None:
-        super().__init__(datastore, events_table_name=events_table_name)
+    def __init__(self, datastore: Datastore, *, appended: Callable[[], None] = lambda: None) -> None:
+        """Take what is to be told after each commit, in the thread that made it."""
+        super().__init__(datastore, events_table_name=EVENTS_TABLE)
         self._datastore: Final = datastore
-        self._group: Final = GroupCommit[StoredEvent](self._insert, conflict=IntegrityError)
-        # The library's function for inserting leaves the lock out, and a follower then misses events.
-        del self.sql_create_statements[self.create_insert_function_statement_index]
+        self.appended = appended
 
-    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
-        """Append events, all or none; return their positions in the log once they are on disk.
+    def append(self, appends: Sequence[Sequence[StoredEvent]]) -> list[Sequence[int] | None]:
+        """Append the events of several commands in one transaction, the first command's first.
+
+        Returns:
+            For each the positions of its events in the log, which are on disk; None where it does not follow the
+            last event of its game: others came first, and none of its events was appended.
 
         Raises:
-            IntegrityError: one of the versions is taken already; nothing was appended.
-            OperationalError: the database is away; the events may or may not have been appended.
+            LogBusy: another writer holds the log; nothing was appended.
+            IntegrityError: two of the appends want the same place; nothing was appended.
+            OperationalError, InterfaceError: the database is away; the events may or may not have been appended.
         """
-        return self._group.append(stored_events)
-
-    def _insert(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
-        columns = zip(*((e.originator_id, e.originator_version, e.topic, e.state) for e in stored_events), strict=True)
-        with self.datastore.get_connection() as conn:
+        numbered = [(number, event) for number, events in enumerate(appends) for event in events]
+        columns = (
+            [number for number, _ in numbered],
+            [event.originator_id for _, event in numbered],
+            [event.originator_version for _, event in numbered],
+            [event.topic for _, event in numbered],
+            [event.state for _, event in numbered],
+        )
+        with self._datastore.get_connection() as conn, conn.cursor(binary=True, row_factory=tuple_row) as cursor:
             try:
-                cursor = conn.execute(_APPEND, [list(column) for column in columns], prepare=True)
+                refused, positions = cursor.execute(_APPEND, columns, prepare=True).fetchall()[0]
             except psycopg.errors.LockNotAvailable as error:
-                raise LogBusy("the log is held by another writer: nothing was appended") from error
-            return [row["position"] for row in cursor.fetchall()]
+                raise LogBusy from error
+        self.appended()
+        taken, at = iter(positions), set(refused)
+        return [None if number in at else [next(taken) for _ in events] for number, events in enumerate(appends)]
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """Append the events of one command, as the library wants it; return their positions.
+
+        Raises:
+            IntegrityError: others came first; nothing was appended.
+            LogBusy, OperationalError, InterfaceError: as ``append``.
+        """
+        (positions,) = self.append([stored_events])
+        if positions is None:
+            raise IntegrityError("the game has gone on: nothing was appended")
+        return positions
 
     def drop_dead_connections(self) -> None:
         """Replace the idle connections that a failover has left dead."""
         self._datastore.pool.check()
 
-    def newer(self, game: UUID, version: int) -> tuple[list[Event], datetime]:
-        """Return a game's events after a version and the database's time, in one round trip.
+    def newer(self, games: Sequence[tuple[UUID, int]]) -> tuple[list[list[Event]], datetime]:
+        """Return, for each game and version, the game's events after that version; and the database's time.
 
         Raises:
             OperationalError: the database is away.
         """
-        (_, now, _), *rows = self._datastore.read(_NEWER, (game, version), row_factory=tuple_row)
-        return [read_event(state, FACT_TYPES) for _, _, state in rows], now
+        ids, versions = [game for game, _ in games], [version for _, version in games]
+        (_, _, now, _), *rows = self._datastore.read(_NEWER, (ids, versions), row_factory=tuple_row)
+        found: list[list[Event]] = [[] for _ in games]
+        for place, _, _, state in rows:
+            found[place - 1].append(read_event(state, FACT_TYPES))
+        return found, now
 
     def now(self) -> datetime:
         """Return the database's time.
@@ -301,18 +295,45 @@ class EventRecorder(PostgresApplicationRecorder):
         return [read_event(row["state"], FACT_TYPES) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
 class Logged:
-    """An event and its position in the log of all games."""
+    """An event and its position in the log of all games. It is read from its bytes when it is asked for."""
 
-    position: int
-    event: Event
+    __slots__ = ("_event", "_state", "_types", "fact_type", "game", "position", "seq")
+
+    def __init__(self, position: int, game: UUID, seq: int, topic: str, state: bytes, types: FactTypes) -> None:
+        """Take a row of the log.
+
+        Raises:
+            ValueError: this program does not know such a fact.
+        """
+        self.position: Final = position
+        self.game: Final = game
+        self.seq: Final = seq
+        self._state: Final = state
+        self._types: Final = types
+        self._event: Event | None = None
+        try:
+            self.fact_type: Final = types[topic]
+        except KeyError:
+            raise ValueError(f"this program knows no fact {topic}") from None
+
+    @property
+    def event(self) -> Event:
+        """The event.
+
+        Raises:
+            ValueError: the bytes are not an event that this program knows.
+        """
+        if self._event is None:
+            self._event = read_event(self._state, self._types)
+        return self._event
 
 
-def log_after(cursor: Cursor[DictRow], position: int, *, limit: int, types: FactTypes = FACT_TYPES) -> list[Logged]:
+def log_after(cursor: Cursor[Any], position: int, *, limit: int, types: FactTypes = FACT_TYPES) -> list[Logged]:
     """Return at most ``limit`` events of all games after a position in the log, in its order."""
-    rows = cursor.execute(_LOG, (position, limit), prepare=True).fetchall()
-    return [Logged(row["position"], read_event(bytes(row["state"]), types)) for row in rows]
+    with cursor.connection.cursor(binary=True, row_factory=tuple_row) as reading:
+        rows = reading.execute(_LOG, (position, limit), prepare=True).fetchall()
+    return [Logged(place, game, seq, topic, state, types) for place, game, seq, topic, state in rows]
 
 
 def log_end(cursor: Cursor[DictRow]) -> int:
@@ -321,36 +342,26 @@ def log_end(cursor: Cursor[DictRow]) -> int:
     return int(row["position"]) if row else 0
 
 
-_APPEND: Final = "SELECT append_events(%s::uuid[], %s::bigint[], %s::text[], %b::bytea[]) AS position"
+_APPEND: Final = (
+    "SELECT refused, positions"
+    " FROM public.append_events(%b::integer[], %b::uuid[], %b::bigint[], %b::text[], %b::bytea[])"
+)
 _NEWER: Final = (
-    "SELECT 0::bigint AS seq, clock_timestamp() AS now, NULL::bytea AS state"
+    "SELECT 0::bigint AS place, 0::bigint AS seq, clock_timestamp() AS now, NULL::bytea AS state"
     " UNION ALL"
-    " SELECT originator_version, NULL, state FROM game_events WHERE originator_id = %s AND originator_version > %s"
-    " ORDER BY seq"
+    " SELECT k.place, e.originator_version, NULL, e.state"
+    " FROM unnest(%b::uuid[], %b::bigint[]) WITH ORDINALITY AS k (game, version, place) CROSS JOIN LATERAL ("
+    "SELECT originator_version, state FROM public.game_events"
+    " WHERE originator_id = k.game AND originator_version > k.version ORDER BY originator_version) AS e"
+    " ORDER BY place, seq"
 )
 _NOW: Final = "SELECT clock_timestamp() AS now"
 _SPAN: Final = (
-    "SELECT state FROM game_events WHERE originator_id = %s AND originator_version > %s"
+    "SELECT state FROM public.game_events WHERE originator_id = %s AND originator_version > %s"
     " ORDER BY originator_version LIMIT %s"
 )
 _LOG: Final = (
-    "SELECT notification_id AS position, state FROM game_events WHERE notification_id > %s"
-    " ORDER BY notification_id LIMIT %s"
+    "SELECT notification_id, originator_id, originator_version, topic, state FROM public.game_events"
+    " WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
 )
-_LOG_END: Final = "SELECT coalesce(max(notification_id), 0) AS position FROM game_events"
-
-
-def open_recorder(datastore: Datastore) -> EventRecorder:
-    """Return the recorder of game events, its table and the SQL view ``game_log`` made if they were missing.
-
-    Raises:
-        OperationalError: the database is away.
-    """
-    with datastore.alone():
-        recorder = EventRecorder(datastore, events_table_name=EVENTS_TABLE)
-        if datastore.read("SELECT to_regclass('game_events') AS there", ())[0]["there"] is None:
-            recorder.create_table()
-        with datastore.transaction(commit=True) as cursor:
-            cursor.execute(APPEND_FUNCTION)
-            cursor.execute(LOG_VIEW)
-    return recorder
+_LOG_END: Final = "SELECT coalesce(max(notification_id), 0) AS position FROM public.game_events"

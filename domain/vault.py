@@ -16,23 +16,25 @@ from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from psycopg.rows import DictRow
 
 from domain.dealing import SEED_BYTES, Seeds
 from domain.storage import Datastore
 
-__all__ = ["Keyring", "SealError", "ServerKey", "Vault"]
+__all__ = ["TABLES", "Keyring", "SealError", "ServerKey", "Vault"]
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
 
-TABLE: Final = """
-CREATE TABLE IF NOT EXISTS sealed_seeds (
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS public.sealed_seeds (
     deal uuid PRIMARY KEY,
     deals smallint NOT NULL,
     key_id text NOT NULL,
     sealed bytea NOT NULL,
     drawn_at timestamptz NOT NULL DEFAULT clock_timestamp()
-)
+);
+REVOKE ALL ON public.sealed_seeds FROM PUBLIC;
 """
 
 
@@ -156,12 +158,6 @@ class Vault:
         """The keys as they are now."""
         return self._keys if isinstance(self._keys, Keyring) else self._keys()
 
-    def create_table(self) -> None:
-        """Make the table if it is missing. Raises OperationalError where the database is away."""
-        with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
-            cursor.execute(TABLE)
-            cursor.execute("REVOKE ALL ON sealed_seeds FROM PUBLIC")
-
     def draw(self, deal: UUID, deals: int) -> Seeds:
         """Return the seeds of a deal, drawn now if it has none, and on disk before this returns.
 
@@ -171,12 +167,8 @@ class Vault:
         """
         key = self.keyring.current
         sealed = key.seal(secrets.token_bytes(SEED_BYTES), _context(deal, deals, key.id))
-        with self._datastore.transaction(commit=True) as cursor:
-            cursor.execute(
-                "INSERT INTO sealed_seeds (deal, deals, key_id, sealed) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                (deal, deals, key.id, sealed),
-            )
-        return self.open(deal)
+        rows = self._datastore.read(_DRAW, (deal, deals, key.id, sealed, deal))
+        return self._unsealed(deal, rows[0]) if rows else self.open(deal)  # someone drew it at the same time
 
     def open(self, deal: UUID) -> Seeds:
         """Return the seeds of a deal.
@@ -185,10 +177,12 @@ class Vault:
             SealError: there are none, or they can't be opened.
             OperationalError: the database is away.
         """
-        with self._datastore.get_connection() as conn:
-            row = conn.execute("SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s", (deal,)).fetchone()
-        if row is None:
+        rows = self._datastore.read(_OPEN, (deal,))
+        if not rows:
             raise SealError(f"there is no sealed seed of deal {deal}")
+        return self._unsealed(deal, rows[0])
+
+    def _unsealed(self, deal: UUID, row: DictRow) -> Seeds:
         context = _context(deal, row["deals"], row["key_id"])
         last = self.keyring.key(row["key_id"]).unseal(row["sealed"], context)
         return Seeds.backwards(deal, last=last, deals=row["deals"])
@@ -222,6 +216,16 @@ class Vault:
             if not rows:
                 return
             progress(len(rows))
+
+
+_OPEN: Final = "SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s"
+_DRAW: Final = (
+    "WITH drawn AS (INSERT INTO sealed_seeds (deal, deals, key_id, sealed) VALUES (%s, %s, %s, %s)"
+    " ON CONFLICT DO NOTHING RETURNING deals, key_id, sealed)"
+    " SELECT deals, key_id, sealed FROM drawn"
+    " UNION ALL SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s"
+)
+"""Asked twice, it draws once: it may be tried again where the answer was lost."""
 
 
 def _context(deal: UUID, deals: int, key_id: str) -> bytes:

@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg import Cursor
 from psycopg.rows import DictRow
 
+from domain.events import Event
 from domain.lifecycle import DeadlineExtended, GameFinished, Timed
 from domain.storage import Datastore, Logged
 
@@ -43,21 +44,23 @@ class Deadlines:
     def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
         """Take in the next events of the log."""
         for logged in events:
-            event = logged.event
-            match event.fact:
-                case DeadlineExtended(deadline=datetime() as due_at):
-                    # The time was running all along: what a second outage took is given back as well.
-                    cursor.execute("UPDATE deadlines SET due_at = %s WHERE game = %s", (due_at, event.game))
-                case Timed(deadline=datetime() as due_at):
-                    cursor.execute(
-                        "INSERT INTO deadlines VALUES (%s, %s, %s)"
-                        " ON CONFLICT (game) DO UPDATE SET due_at = EXCLUDED.due_at, since = EXCLUDED.since",
-                        (event.game, due_at, event.cause.at),
-                    )
-                case Timed() | GameFinished():
-                    cursor.execute("DELETE FROM deadlines WHERE game = %s", (event.game,))
-                case _:
-                    pass
+            if issubclass(logged.fact_type, (Timed, GameFinished)):  # the others are not read at all
+                self._take_in(cursor, logged.event)
+
+    @staticmethod
+    def _take_in(cursor: Cursor[DictRow], event: Event) -> None:
+        match event.fact:
+            case DeadlineExtended(deadline=datetime() as due_at):
+                # The time was running all along: what a second outage took is given back as well.
+                cursor.execute("UPDATE deadlines SET due_at = %s WHERE game = %s", (due_at, event.game))
+            case Timed(deadline=datetime() as due_at):
+                cursor.execute(
+                    "INSERT INTO deadlines VALUES (%s, %s, %s)"
+                    " ON CONFLICT (game) DO UPDATE SET due_at = EXCLUDED.due_at, since = EXCLUDED.since",
+                    (event.game, due_at, event.cause.at),
+                )
+            case _:
+                cursor.execute("DELETE FROM deadlines WHERE game = %s", (event.game,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,10 @@ class DeadlineQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT game, due_at FROM deadlines WHERE due_at <= clock_timestamp() ORDER BY due_at, game LIMIT %s"
+        query = (
+            "SELECT game, due_at FROM read_models.deadlines"
+            " WHERE due_at <= clock_timestamp() ORDER BY due_at, game LIMIT %s"
+        )
         return [Deadline(**row) for row in self._datastore.read(query, (first,))]
 
     def running_through(self, began: datetime) -> list[Deadline]:
@@ -89,5 +95,5 @@ class DeadlineQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT game, due_at FROM deadlines WHERE since < %s AND due_at > %s ORDER BY due_at, game"
+        query = "SELECT game, due_at FROM read_models.deadlines WHERE since < %s AND due_at > %s ORDER BY due_at, game"
         return [Deadline(**row) for row in self._datastore.read(query, (began, began))]

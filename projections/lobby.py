@@ -49,14 +49,18 @@ TABLES: Final = (
         PRIMARY KEY (game, player)
     )
     """,
-    "DROP TABLE IF EXISTS lobby_seats",  # of version 1
     "CREATE INDEX IF NOT EXISTS lobby_players_by_player ON lobby_players (player, position)",
 )
 
 
 JOINABLE: Final = (
-    "status = 'open' AND NOT private AND takes > (SELECT count(*) FROM lobby_players p WHERE p.game = g.game)"
+    "status = 'open' AND NOT private"
+    " AND takes > (SELECT count(*) FROM read_models.lobby_players p WHERE p.game = g.game)"
 )
+
+
+LISTED: Final = (GameOpened, PlayerJoined, PlayerSeated, PlayerLeft, Dealt, GameFinished, GameCancelled)
+"""What the list takes in; of all other facts it only notes that they came."""
 
 
 class Status(StrEnum):
@@ -82,56 +86,58 @@ class Lobby:
 
     def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
         """Take in the next events of the log."""
-        changed: dict[UUID, tuple[int, datetime]] = {}
+        last: dict[UUID, Logged] = {}
         for logged in events:
-            event, fact = logged.event, logged.event.fact
-            changed[event.game] = (event.seq, event.cause.at)
-            match fact:
-                case GameOpened():
-                    at = event.cause.at
-                    takes, private = 1, False
-                    if isinstance(fact, TableOpened):
-                        takes, private = fact.takes, fact.options.private or fact.rematch is not None
-                    cursor.execute(
-                        "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, NULL)",
-                        (
-                            event.game,
-                            logged.position,
-                            fact.kind,
-                            fact.ruleset,
-                            Status.OPEN,
-                            fact.host,
-                            takes,
-                            private,
-                            at,
-                            at,
-                            event.seq,
-                        ),
-                    )
-                case PlayerJoined():
-                    self._take_in_player(cursor, event, fact.player, None)
-                case PlayerSeated():
-                    self._take_in_player(cursor, event, fact.player, fact.seat)
-                case PlayerLeft():
-                    cursor.execute(
-                        "DELETE FROM lobby_players WHERE game = %s AND player = %s", (event.game, fact.player)
-                    )
-                case Dealt():
-                    cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.PLAYING, event.game))
-                case GameFinished():
-                    cursor.execute(
-                        "UPDATE lobby_games SET status = %s, ending = %s WHERE game = %s",
-                        (Status.FINISHED, fact.ending, event.game),
-                    )
-                case GameCancelled():
-                    cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.CANCELLED, event.game))
-                case _:
-                    pass
+            last[logged.game] = logged
+            if issubclass(logged.fact_type, LISTED):  # most are not, and those are not read at all
+                self._take_in(cursor, logged)
         cursor.execute(
             "UPDATE lobby_games AS g SET version = c.version, changed_at = c.at"
             " FROM unnest(%s::uuid[], %s::bigint[], %s::timestamptz[]) AS c (game, version, at) WHERE g.game = c.game",
-            (list(changed), [seq for seq, _ in changed.values()], [at for _, at in changed.values()]),
+            (list(last), [each.seq for each in last.values()], [each.event.cause.at for each in last.values()]),
         )
+
+    def _take_in(self, cursor: Cursor[DictRow], logged: Logged) -> None:
+        event, fact = logged.event, logged.event.fact
+        match fact:
+            case GameOpened():
+                at = event.cause.at
+                takes, private = 1, False
+                if isinstance(fact, TableOpened):
+                    takes, private = fact.takes, fact.options.private or fact.rematch is not None
+                cursor.execute(
+                    "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, NULL)",
+                    (
+                        event.game,
+                        logged.position,
+                        fact.kind,
+                        fact.ruleset,
+                        Status.OPEN,
+                        fact.host,
+                        takes,
+                        private,
+                        at,
+                        at,
+                        event.seq,
+                    ),
+                )
+            case PlayerJoined():
+                self._take_in_player(cursor, event, fact.player, None)
+            case PlayerSeated():
+                self._take_in_player(cursor, event, fact.player, fact.seat)
+            case PlayerLeft():
+                cursor.execute("DELETE FROM lobby_players WHERE game = %s AND player = %s", (event.game, fact.player))
+            case Dealt():
+                cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.PLAYING, event.game))
+            case GameFinished():
+                cursor.execute(
+                    "UPDATE lobby_games SET status = %s, ending = %s WHERE game = %s",
+                    (Status.FINISHED, fact.ending, event.game),
+                )
+            case GameCancelled():
+                cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.CANCELLED, event.game))
+            case _:
+                pass
 
     @staticmethod
     def _take_in_player(cursor: Cursor[DictRow], event: Event, player: UUID, seat: int | None) -> None:
@@ -201,13 +207,17 @@ class LobbyQueries:
         if joinable:
             conditions.append(SQL(JOINABLE))
         if player is not None:
-            conditions.append(SQL("EXISTS (SELECT FROM lobby_players s WHERE s.game = g.game AND s.player = %s)"))
+            conditions.append(
+                SQL("EXISTS (SELECT FROM read_models.lobby_players s WHERE s.game = g.game AND s.player = %s)")
+            )
             parameters.append(player)
         query = SQL(
             "SELECT g.*,"
-            " ARRAY(SELECT player FROM lobby_players p WHERE p.game = g.game ORDER BY joined) AS players,"
-            " ARRAY(SELECT player FROM lobby_players p WHERE p.game = g.game AND seat > 0 ORDER BY seat) AS seated"
-            " FROM lobby_games g WHERE {} ORDER BY position DESC LIMIT %s"
+            " ARRAY(SELECT player FROM read_models.lobby_players p"
+            " WHERE p.game = g.game ORDER BY joined) AS players,"
+            " ARRAY(SELECT player FROM read_models.lobby_players p"
+            " WHERE p.game = g.game AND seat > 0 ORDER BY seat) AS seated"
+            " FROM read_models.lobby_games g WHERE {} ORDER BY position DESC LIMIT %s"
         ).format(SQL(" AND ").join(conditions))
         rows = self._datastore.read(query, (*parameters, first))
         return [_row(row) for row in rows]

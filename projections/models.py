@@ -6,7 +6,7 @@ from typing import Final
 
 from projections.deadlines import Deadlines
 from projections.lobby import Lobby
-from projections.runner import Projection
+from projections.tables import Projection
 
 __all__ = ["PROJECTIONS"]
 

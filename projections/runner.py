@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 import structlog
-from psycopg import Cursor
-from psycopg.rows import DictRow
-from psycopg.sql import SQL, Identifier
 
-from domain.storage import CHANNEL, Datastore, Logged, PersistenceError, log_after, log_end
+from domain.storage import Datastore, PersistenceError
+from projections.pace import SHORTEST_SECONDS, Pace
+from projections.rebuilding import RebuildUnderWay, rebuilt
+from projections.tables import LIVE, Projection, drop_tables, make_room, set_place, take_in, within
 
-__all__ = ["BATCH", "Follower", "Projection"]
+__all__ = ["BATCH", "Follower", "Projection", "RebuildUnderWay"]
 
 BATCH: Final = 500
 """Events in one transaction."""
-POLL_SECONDS: Final = 0.5
-"""How long a follower waits for a notification before it looks by itself."""
+REBUILD_BATCH: Final = 2_000
+REST_SECONDS: Final = 0.1
+"""After a look that found something, so that under load one step takes in many events."""
 RETRY_SECONDS: Final = 1.0
-PAUSE_SECONDS: Final = 0.1
-"""Between two steps, so that under load one step takes in many events."""
-
-POSITIONS: Final = (
-    """
-    CREATE TABLE IF NOT EXISTS projection_positions (
-        name text PRIMARY KEY,
-        position bigint NOT NULL
-    )
-    """,
-    "ALTER TABLE projection_positions ADD COLUMN IF NOT EXISTS version integer NOT NULL DEFAULT 1",
-)
 
 _logger: Final = structlog.get_logger(__name__)
 
-
-class Projection(Protocol):
-    """A read model."""
-
-    name: str
-    """Stable: the position in the log is kept under it."""
-    version: int
-    """Of its tables: where those that are there are older, they are made and filled anew from the log."""
-    tables: tuple[str, ...]
-    """Its tables, for clearing."""
-
-    def create_tables(self, cursor: Cursor[DictRow]) -> None:
-        """Make the tables if they are missing."""
-
-    def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
-        """Take in the next events of the log."""
+_NOTHING_NEW: Final = (
+    # The greatest position stands at the end of an index. That none is greater would be looked for in the whole log.
+    "SELECT position >= coalesce((SELECT max(notification_id) FROM public.game_events), 0) AS nothing_new"
+    " FROM read_models.projection_positions WHERE name = %s AND version = %s"
+)
 
 
 class Follower:
@@ -60,80 +38,81 @@ class Follower:
         self._datastore: Final = datastore
         self._projection: Final = projection
         self._batch: Final = batch
+        self._woken: Final = threading.Event()
 
     def create_tables(self) -> None:
         """Make the projection's tables if they are missing, or older than this program's.
 
         Raises:
+            ProgrammingError: the schemas are missing, and this role may not make them.
             OperationalError: the database is away.
         """
-        name, version = self._projection.name, self._projection.version
+        projection, name, version = self._projection, self._projection.name, self._projection.version
         with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
-            for statement in POSITIONS:
-                cursor.execute(statement)
-            insert = (
-                "INSERT INTO projection_positions (name, position, version) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
-            )
+            make_room(cursor)
+            within(cursor, LIVE)
+            insert = "INSERT INTO projection_positions VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
             cursor.execute(insert, (name, version))
             query = "SELECT version FROM projection_positions WHERE name = %s FOR UPDATE"
             row = cursor.execute(query, (name,)).fetchone()
             if row is not None and row["version"] < version:
-                for table in self._projection.tables:
-                    cursor.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(table)))
-                update = "UPDATE projection_positions SET position = 0, version = %s WHERE name = %s"
-                cursor.execute(update, (version, name))
+                drop_tables(cursor, projection, LIVE)
+                cursor.execute("UPDATE projection_positions SET version = %s WHERE name = %s", (version, name))
+                set_place(cursor, projection, 0)
             if row is None or row["version"] <= version:
-                self._projection.create_tables(cursor)
+                projection.create_tables(cursor)
 
     def step(self) -> int:
         """Take in the next batch, if there is one; return how many events it had.
 
         Raises:
+            LookupError: there are no tables yet, or they are another program's.
             PersistenceError: the database is away, or said no; nothing was taken in.
         """
+        # First a look that holds nobody up and writes nothing: most find nothing, or what another process takes in.
+        found = self._datastore.read(_NOTHING_NEW, (self._projection.name, self._projection.version))
+        if found and found[0]["nothing_new"]:
+            return 0
         with self._datastore.transaction(commit=True) as cursor:
             # A read model that a crash takes back comes with its position: it takes the same events in again.
             cursor.execute("SET LOCAL synchronous_commit = off")
-            return self._take_in(cursor, self._position(cursor))
+            within(cursor, LIVE)
+            return take_in(cursor, self._projection, most=self._batch)
 
-    def rebuild(self, progress: Callable[[int, int], None]) -> int:
+    def rebuild(self, progress: Callable[[int, int], None], *, batch: int = REBUILD_BATCH) -> int:
         """Build the tables anew from the whole log; readers see the old ones until the new ones are whole.
+
+        Followers go on with the old ones meanwhile.
 
         Args:
             progress: is told how many events are taken in, and how many there are.
+            batch: how many events are taken in in one transaction.
 
         Returns:
             How many events were taken in.
 
         Raises:
+            LookupError: there are no tables yet, or they are another program's.
+            RebuildUnderWay: someone else is at it.
             PersistenceError: the database is away, or said no; the old tables stand.
         """
-        with self._datastore.transaction(commit=True) as cursor:
-            self._position(cursor)  # waits for a follower's step to end, and holds off the next one
-            end = log_end(cursor)
-            for table in self._projection.tables:
-                cursor.execute(SQL("DELETE FROM {}").format(Identifier(table)))
-            self._set_position(cursor, 0)
-            done, position = 0, 0
-            while taken := self._take_in(cursor, position):
-                position = self._position(cursor)
-                done += taken
-                progress(done, max(end, done))
-            return done
+        return rebuilt(self._datastore, self._projection, batch=batch, progress=progress)
+
+    def wake(self) -> None:
+        """Say that there may be something new in the log; from any thread, at no cost."""
+        self._woken.set()
 
     def run(self, stop: threading.Event) -> None:
-        """Follow until ``stop`` is set, also over times when the database is away."""
+        """Follow until ``stop`` is set, also over times when the database is away.
+
+        It looks when it is woken, and by itself: what wakes it may be lost.
+        """
+        threading.Thread(target=self._wake_at_the_end, args=(stop,), daemon=True).start()
+        pace = Pace()
         while not stop.is_set():
+            self._woken.clear()
             try:
-                with self._datastore.get_connection() as conn:
-                    conn.execute(SQL("LISTEN {}").format(Identifier(CHANNEL)))
-                    while not stop.is_set():
-                        while self.step() == self._batch and not stop.is_set():
-                            pass
-                        stop.wait(PAUSE_SECONDS)
-                        for _ in conn.notifies(timeout=POLL_SECONDS, stop_after=1):
-                            pass
-                    conn.execute("UNLISTEN *")
+                found = self._catch_up(stop)
             except PersistenceError as error:
                 _logger.warning("projection waits for the database", projection=self._projection.name, error=str(error))
                 stop.wait(RETRY_SECONDS)
@@ -141,24 +120,21 @@ class Follower:
                 # An event of a newer server, perhaps: nothing is passed over, and a newer program takes it in.
                 _logger.exception("projection can't go on", projection=self._projection.name)
                 stop.wait(RETRY_SECONDS)
+            else:
+                self._pause(pace.next(found), REST_SECONDS if found else SHORTEST_SECONDS, stop)
 
-    def _take_in(self, cursor: Cursor[DictRow], position: int) -> int:
-        events = log_after(cursor, position, limit=self._batch)
-        if events:
-            self._projection.apply(cursor, events)
-            self._set_position(cursor, events[-1].position)
-        return len(events)
+    def _catch_up(self, stop: threading.Event) -> bool:
+        """Take in all there is; tell whether there was something."""
+        taken = most = self.step()
+        while taken == self._batch and not stop.is_set():
+            taken = self.step()
+        return most > 0
 
-    def _position(self, cursor: Cursor[DictRow]) -> int:
-        name, version = self._projection.name, self._projection.version
-        query = "SELECT position, version FROM projection_positions WHERE name = %s FOR UPDATE"
-        row = cursor.execute(query, (name,)).fetchone()
-        if row is None:
-            raise LookupError(f"the projection {name} has no tables yet")
-        if row["version"] != version:  # another program's: nothing is written into tables that one does not know
-            raise LookupError(f"the tables of {name} have version {row['version']}; this program knows {version}")
-        return int(row["position"])
+    def _pause(self, seconds: float, rest: float, stop: threading.Event) -> None:
+        """Wait so long, or until woken; but ``rest`` in any case, so that hints can't make it spin."""
+        if not stop.wait(rest) and seconds > rest:
+            self._woken.wait(seconds - rest)
 
-    def _set_position(self, cursor: Cursor[DictRow], position: int) -> None:
-        update = "UPDATE projection_positions SET position = %s WHERE name = %s"
-        cursor.execute(update, (position, self._projection.name))
+    def _wake_at_the_end(self, stop: threading.Event) -> None:
+        stop.wait()
+        self._woken.set()

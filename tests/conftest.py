@@ -19,12 +19,12 @@ from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 from starlette.applications import Starlette
 
-from api.accounts import Accounts
 from api.app import create_app
+from api.database import prepare
 from api.embedded_postgres import embedded_postgres
 from api.settings import Settings
 from domain.application import Games
-from domain.storage import Datastore, EventRecorder, open_recorder
+from domain.storage import Datastore, EventRecorder
 from domain.vault import Keyring, ServerKey, Vault
 from projections.models import PROJECTIONS
 from projections.runner import Follower
@@ -78,9 +78,7 @@ def template(admin: psycopg.Connection, postgres: str) -> Iterator[str]:
     name = f"tic_template_{uuid4().hex}"
     admin.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
     datastore = Datastore(url_of(postgres, name), connections=4)
-    open_recorder(datastore)
-    Vault(datastore, KEYRING).create_table()
-    Accounts(datastore).create_tables()
+    prepare(datastore)
     for projection in PROJECTIONS.values():
         Follower(datastore, projection).create_tables()
     datastore.close()
@@ -113,7 +111,7 @@ def datastore(database_url: str) -> Iterator[Datastore]:
 
 @pytest.fixture
 def recorder(datastore: Datastore) -> EventRecorder:
-    return open_recorder(datastore)
+    return EventRecorder(datastore)
 
 
 @pytest.fixture
@@ -130,10 +128,8 @@ def games(recorder: EventRecorder, vault: Vault) -> Games:
 async def started(url: str) -> AsyncIterator[Starlette]:
     """The server, started, on the database at ``url``."""
     app = create_app(Settings(), url, KEYRING)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("projections.runner.POLL_SECONDS", 0.05)  # what a follower takes to stop, in every test
-        async with app.router.lifespan_context(app):
-            yield app
+    async with app.router.lifespan_context(app):
+        yield app
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 TIC = Path(sys.executable).with_name("tic")
 ROOT = Path(__file__).parent.parent
@@ -22,6 +23,11 @@ ROOT = Path(__file__).parent.parent
 class Server:
     process: subprocess.Popen[str]
     url: str
+
+    @property
+    def address(self) -> str:
+        """Where the server listens: host and port."""
+        return urlsplit(self.url).netloc
 
     def stop(self) -> int:
         """Ask the server to stop; return its exit status."""

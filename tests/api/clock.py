@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -20,8 +21,8 @@ class Clock:
         self.later = timedelta()
         newer = EventRecorder.newer
 
-        def wound_on(recorder: EventRecorder, game: UUID, version: int) -> Any:
-            events, now = newer(recorder, game, version)
+        def wound_on(recorder: EventRecorder, games: Sequence[tuple[UUID, int]]) -> Any:
+            events, now = newer(recorder, games)
             return events, now + self.later
 
         patch.setattr(EventRecorder, "newer", wound_on)

@@ -257,7 +257,18 @@ def test_a_rebuilt_list_holds_every_game_again(tic: Run, games: Games, database_
     assert done.exit_code == 0
     assert "9 events taken in" in done.stderr
     with psycopg.connect(database_url) as connection:
-        assert connection.execute("SELECT count(*) FROM lobby_games").fetchone() == (3,)
+        assert connection.execute("SELECT count(*) FROM read_models.lobby_games").fetchone() == (3,)
+
+
+def test_of_two_rebuilds_of_one_read_model_the_second_is_refused(
+    tic: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.rebuilding.TAKE_OVER_WAIT", "10ms")
+    with psycopg.connect(database_url) as first:
+        first.execute("SELECT pg_advisory_lock(hashtext('tic rebuild lobby'))")
+        done = tic("project", "rebuild", "lobby")
+    assert done.exit_code == 1
+    assert "lobby is being rebuilt already" in done.stderr
 
 
 def test_an_unknown_read_model_is_refused_with_those_there_are(tic: Run) -> None:
@@ -273,7 +284,8 @@ def test_a_projector_of_its_own_follows_until_it_is_stopped(games: Games, databa
         with psycopg.connect(database_url, autocommit=True) as connection:
             connection.execute("SET statement_timeout = '30s'")
             connection.execute(
-                "DO $$ BEGIN WHILE (SELECT count(*) FROM lobby_games) = 0 LOOP PERFORM pg_sleep(0.05); END LOOP; END $$"
+                "DO $$ BEGIN WHILE (SELECT count(*) FROM read_models.lobby_games) = 0"
+                " LOOP PERFORM pg_sleep(0.05); END LOOP; END $$"
             )
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0

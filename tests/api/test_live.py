@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from api.faults import SlowReader
 from api.live import Live
+from api.readers import Reader, Watcher
+from api.sharing import Edition
+from domain.application import Games
 from domain.events import SERVER, Cause, Event, chain
+from domain.game import Game
 from domain.lifecycle import Resign
 from domain.ticitaire.rules import OpenTicitaire, TurnStock
 from tests.given import NOON, PLAYER, given
@@ -16,13 +29,13 @@ from tests.given import NOON, PLAYER, given
 GAME = UUID(int=5)
 
 
+@cache
 def log_of(turns: int) -> tuple[Event, ...]:
     """The events of a game in which the stock is turned so often, and then given up."""
     facts = list(given().when(OpenTicitaire(player=PLAYER)).facts)
-    for _ in range(turns):
-        facts += given(*facts).when(TurnStock(seat=1)).facts
-    facts += given(*facts).when(Resign(seat=1)).facts
-    return chain(GAME, 0, "0" * 64, facts, Cause(SERVER, NOON))
+    turned = given(*facts).when(TurnStock(seat=1)).facts
+    over = given(*facts).when(Resign(seat=1)).facts
+    return chain(GAME, 0, "0" * 64, [*facts, *turned * turns, *over], Cause(SERVER, NOON))
 
 
 class Log:
@@ -37,30 +50,55 @@ class Log:
         self.asked.set()
         return self.events[: self.shown][after : after + first]
 
-
-async def nothing() -> None:
-    """What is done about revoked tokens here."""
+    async def newest(self, game: UUID) -> Game:
+        """The game at the version that the log shows; nothing else of it is looked at."""
+        is_over = self.shown == len(self.events)
+        return cast("Game", SimpleNamespace(id=game, version=self.shown, table=SimpleNamespace(closed=is_over)))
 
 
 def live(log: Log) -> Live:
-    return Live("postgresql://nowhere", log.past, on_tokens=nothing)
+    return Live("postgresql://nowhere", log.past, log.newest)
 
 
-async def next_of(events: AsyncGenerator[Event, None]) -> int:
-    return (await anext(events)).seq
+async def told(ear: Live, *news: Event | None) -> None:
+    """Hand these out, and wait until everyone has them."""
+    ear._hand_out(ear._followed[GAME], news)
+    await at_rest(ear)
+
+
+async def at_rest(ear: Live) -> None:
+    """Wait until nobody is told anything more."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+        tasks = [task for followed in ear._followed.values() for task in (followed.telling, followed.reading) if task]
+        await asyncio.gather(*tasks)
+
+
+class Stream:
+    """What a subscriber has been told, by its numbers."""
+
+    def __init__(self, batches: AsyncGenerator[Sequence[Event], None]) -> None:
+        self.batches = batches
+        self.seqs: list[int] = []
+
+    async def until(self, seq: int) -> list[int]:
+        """Read on until this number was told; return all that were."""
+        async with asyncio.timeout(5):
+            while not self.seqs or self.seqs[-1] < seq:
+                self.seqs += [event.seq for event in await anext(self.batches)]
+        return self.seqs
 
 
 async def told_after(handed_out: list[int]) -> list[int]:
-    """Read three events of the past; return the next two, when these were handed out and five are in the log."""
+    """Read three events of the past; return what is told next, when these were handed out and five are in the log."""
     log = Log(log_of(4), shown=3)
     ear = live(log)
-    async with aclosing(ear.events(GAME, 0)) as events:
-        assert [await next_of(events) for _ in range(3)] == [1, 2, 3]
+    async with aclosing(ear.events(GAME, 0)) as batches:
+        stream = Stream(batches)
+        await stream.until(3)
         log.shown = 5
-        for reader in ear._readers[GAME]:
-            for seq in handed_out:
-                reader.push(log.events[seq - 1])
-        return [await next_of(events) for _ in range(2)]
+        await told(ear, *(log.events[seq - 1] for seq in handed_out))
+        return (await stream.until(5))[3:]
 
 
 async def test_an_event_that_was_not_handed_out_is_read_from_the_log() -> None:
@@ -71,20 +109,392 @@ async def test_an_event_that_comes_twice_is_told_once() -> None:
     assert await told_after([3, 4, 4, 5]) == [4, 5]
 
 
+@asynccontextmanager
+async def waiting(log: Log, **more: Any) -> AsyncIterator[tuple[Live, Stream, asyncio.Future[list[int]]]]:
+    """One who has been told all that the log shows, and waits for the next event."""
+    ear = live(log)
+    async with aclosing(ear.events(GAME, log.shown, **more)) as batches:
+        stream = Stream(batches)
+        coming = asyncio.ensure_future(stream.until(log.shown + 1))
+        await log.asked.wait()
+        await at_rest(ear)
+        try:
+            yield ear, stream, coming
+        finally:
+            coming.cancel()
+            with suppress(asyncio.CancelledError):
+                await coming
+
+
 async def test_a_hint_that_something_is_there_is_enough() -> None:
     log = Log(log_of(4), shown=3)
-    ear = live(log)
-    async with aclosing(ear.events(GAME, 3)) as events:
-        coming = asyncio.ensure_future(anext(events))
-        await log.asked.wait()
-        await asyncio.sleep(0)  # the answer is taken in, and there is nothing more
+    async with waiting(log) as (ear, _, coming):
         log.shown = 4
-        for reader in ear._readers[GAME]:
-            reader.push(None)
-        assert (await coming).seq == 4
+        await told(ear, None)
+        assert await coming == [4]
 
 
 async def test_the_stream_ends_with_the_record() -> None:
     log = Log(log_of(1), shown=100)
-    async with aclosing(live(log).events(GAME, 0)) as events:
-        assert [event.seq async for event in events] == list(range(1, len(log.events) + 1))
+    batches = [batch async for batch in live(log).events(GAME, 0)]
+    assert [event.seq for batch in batches for event in batch] == list(range(1, len(log.events) + 1))
+
+
+async def test_many_events_that_wait_are_taken_together() -> None:
+    log = Log(log_of(20), shown=3)
+    async with waiting(log) as (ear, stream, coming):
+        await told(ear, log.events[3])
+        assert await coming == [4]
+        await told(ear, *log.events[4:15])
+        await told(ear, *log.events[15:18])
+        assert [event.seq for event in await anext(stream.batches)] == list(range(5, 19))
+
+
+@drawn(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_pieces_joined_at_any_number_are_the_whole_stream(data: st.DataObject) -> None:
+    events = log_of(30)
+
+    async def piece(ear: Live, log: Log, after: int) -> list[int]:
+        """Subscribe, and go away again after some events, while the game goes on."""
+        length = data.draw(st.integers(1, 12))
+        async with aclosing(ear.events(GAME, after)) as batches:
+            seqs: list[int] = []
+            while len(seqs) < length and after + len(seqs) < len(events):
+                coming = asyncio.ensure_future(anext(batches))
+                await asyncio.sleep(0)
+                while not coming.done():
+                    if log.shown < len(events):
+                        happened = data.draw(st.integers(1, 4))
+                        news = events[log.shown : log.shown + happened]
+                        log.shown += len(news)
+                        lost = data.draw(st.sampled_from([None, 0, len(news) - 1]))
+                        await told(ear, *(None if number == lost else one for number, one in enumerate(news)))
+                    await at_rest(ear)
+                seqs += [event.seq for event in coming.result()]
+            return seqs[:length]  # he read no further, and comes back with the last number he saw
+
+    async def joined() -> list[int]:
+        log = Log(events, shown=3)
+        ear = live(log)
+        seqs: list[int] = []
+        while len(seqs) < len(events):
+            seqs += await piece(ear, log, len(seqs))
+        return seqs
+
+    assert asyncio.run(joined()) == list(range(1, len(events) + 1))
+
+
+# --- who does not read ---
+
+
+async def test_whoever_never_reads_is_cut_off_and_holds_no_more_than_the_backlog(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.readers.BACKLOG", 100)
+    log = Log(log_of(800), shown=3)
+    ear, held = live(log), []
+    async with aclosing(ear.events(GAME, 0)) as batches:
+        assert len(await anext(batches)) == 3  # and from here on he does not come back
+        (reader,) = ear._followed[GAME].readers[None]
+        for begin in range(3, 800, 10):
+            await told(ear, *log.events[begin : begin + 10])
+            held.append(len(reader))
+        log.shown = 800
+        with pytest.raises(SlowReader) as cut:
+            await anext(batches)
+    assert (max(held), held[-1]) == (100, 0)
+    assert (cut.value.extensions or {})["afterSeq"] == 3
+    assert ear._followed == {}
+
+
+async def test_one_who_does_not_read_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.readers.BACKLOG", 10)
+    log = Log(log_of(60), shown=3)
+    async with waiting(log) as (ear, stream, coming), aclosing(ear.events(GAME, 0)) as stuck:
+        await anext(stuck)
+        for seq in range(4, 60):
+            await told(ear, log.events[seq - 1])
+            await (coming if seq == 4 else stream.until(seq))
+        assert stream.seqs == list(range(4, 60))
+
+
+# --- what is offered ---
+
+
+def edition(texts: dict[int, str | None]) -> Edition[Event]:
+    """Encodes the events with these numbers."""
+
+    async def text(event: Event) -> str | None:
+        return texts[event.seq]
+
+    return Edition("the same for all", text)
+
+
+class Taker:
+    """Takes what is offered as long as it is ready to."""
+
+    def __init__(self, *, ready: bool = True) -> None:
+        self.is_ready = ready
+        self.taken: list[str] = []
+
+    def offer(self, text: str) -> bool:
+        if self.is_ready:
+            self.taken.append(text)
+        return self.is_ready
+
+
+async def test_whoever_waits_is_offered_what_was_encoded_once_for_all() -> None:
+    log, taker = Log(log_of(9), shown=3), Taker()
+    async with waiting(log, edition=edition({4: "four", 5: "five"}), offer=taker.offer) as (ear, _, coming):
+        await told(ear, log.events[3], log.events[4])
+        assert (taker.taken, coming.done()) == (["four", "five"], False)
+
+
+async def test_what_is_not_taken_at_once_comes_by_the_other_way_in_its_order() -> None:
+    log, taker = Log(log_of(9), shown=3), Taker()
+    texts: dict[int, str | None] = {4: "four", 5: "five", 6: "six", 7: "seven"}
+    async with waiting(log, edition=edition(texts), offer=taker.offer) as (ear, stream, coming):
+        await told(ear, log.events[3])
+        taker.is_ready = False
+        await told(ear, log.events[4])
+        taker.is_ready = True
+        assert await coming == [5]
+        await told(ear, log.events[5])  # he is not waiting: what is offered now would overtake
+        assert taker.taken == ["four"]
+        assert await stream.until(6) == [5, 6]
+
+
+async def test_what_could_not_be_encoded_for_all_is_left_to_each() -> None:
+    log, taker = Log(log_of(9), shown=3), Taker()
+    async with waiting(log, edition=edition({4: None}), offer=taker.offer) as (ear, _, coming):
+        await told(ear, log.events[3])
+        assert (await coming, taker.taken) == ([4], [])
+
+
+async def test_an_edition_that_breaks_is_left_to_each() -> None:
+    log, taker = Log(log_of(9), shown=3), Taker()
+    async with waiting(log, edition=edition({}), offer=taker.offer) as (ear, _, coming):
+        await told(ear, log.events[3])
+        assert await coming == [4]
+
+
+async def test_an_event_after_a_gap_is_not_offered_before_the_gap_is_filled() -> None:
+    log, taker = Log(log_of(9), shown=3), Taker()
+    async with waiting(log, edition=edition({5: "five"}), offer=taker.offer) as (ear, _, coming):
+        log.shown = 5
+        await told(ear, log.events[4])
+        assert (taker.taken, await coming) == ([], [4, 5])
+
+
+async def test_the_event_that_closes_the_record_ends_the_stream_also_of_one_who_takes_offers() -> None:
+    events = log_of(1)
+    log, taker = Log(events, shown=len(events) - 1), Taker()
+    async with waiting(log, edition=edition({len(events): "the last"}), offer=taker.offer) as (ear, stream, coming):
+        await told(ear, events[-1])
+        assert await coming == [len(events)]
+        assert [batch async for batch in stream.batches] == []
+
+
+async def test_equal_editions_are_encoded_once() -> None:
+    log, encoded = Log(log_of(9), shown=3), []
+
+    def counting() -> Edition[Event]:
+        async def text(event: Event) -> str:
+            encoded.append(event.seq)
+            return "the text"
+
+        return Edition("the same for all", text)
+
+    ear = live(log)
+    takers = [Taker() for _ in range(5)]
+    streams = [ear.events(GAME, 3, counting(), taker.offer) for taker in takers]
+    coming = [asyncio.ensure_future(anext(stream)) for stream in streams]
+    await asyncio.sleep(0)
+    await at_rest(ear)
+    await told(ear, log.events[3])
+    assert ([taker.taken for taker in takers], encoded) == ([["the text"]] * 5, [4])
+    for future in coming:
+        future.cancel()
+    await asyncio.gather(*coming, return_exceptions=True)
+    assert ear._followed == {}
+
+
+async def test_nothing_is_offered_to_one_who_is_being_called_away() -> None:
+    taker = Taker()
+    reader = Reader(3, taker.offer)
+    waiting_there = asyncio.ensure_future(reader.heard())
+    await asyncio.sleep(0)
+    waiting_there.cancel()  # he does not know it yet
+    reader.push(log_of(9)[3:4], ["four"])
+    assert taker.taken == []
+    with pytest.raises(asyncio.CancelledError):
+        await waiting_there
+
+
+def test_a_reader_that_nobody_waits_at_offers_nothing() -> None:
+    taker = Taker()
+    reader = Reader(3, taker.offer)
+    reader.push(log_of(9)[3:4], ["four"])
+    assert (taker.taken, len(reader)) == ([], 1)
+
+
+# --- the newest version ---
+
+
+async def versions_of(stream: AsyncGenerator[Sequence[Game], None]) -> int:
+    (game,) = await anext(stream)
+    return game.version
+
+
+async def test_of_many_changes_while_nobody_looks_the_newest_is_shown() -> None:
+    log = Log(log_of(40), shown=3)
+    ear = live(log)
+    async with aclosing(ear.versions(GAME, None, None)) as stream:
+        assert await versions_of(stream) == 3
+        for log.shown in range(4, 30):
+            await told(ear, log.events[log.shown - 1])
+        assert await versions_of(stream) == 29
+
+
+async def test_a_game_that_many_watch_is_read_once_a_change() -> None:
+    log, read = Log(log_of(9), shown=3), []
+
+    async def newest(game: UUID) -> Game:
+        read.append(log.shown)
+        return await log.newest(game)
+
+    ear = Live("postgresql://nowhere", log.past, newest)
+    streams = [ear.versions(GAME, None, None) for _ in range(10)]
+    assert [await versions_of(stream) for stream in streams] == [3] * 10
+    read.clear()
+    log.shown = 4
+    coming = [asyncio.ensure_future(versions_of(stream)) for stream in streams]
+    await told(ear, log.events[3])
+    assert (await asyncio.gather(*coming), read) == ([4] * 10, [4])
+    for stream in streams:
+        await stream.aclose()
+
+
+async def test_a_version_that_was_shown_is_not_shown_again() -> None:
+    watcher = Watcher()
+    log = Log(log_of(9), shown=3)
+    watcher.show(await log.newest(GAME))
+    coming = asyncio.ensure_future(watcher.newer(3))
+    await asyncio.sleep(0)
+    log.shown = 5
+    watcher.show(await log.newest(GAME))
+    assert (await coming).version == 5
+
+
+async def test_a_game_that_can_not_be_read_is_told_to_all_who_watch_it() -> None:
+    log = Log(log_of(9), shown=3)
+    ear = live(log)
+    async with aclosing(ear.versions(GAME, None, None)) as stream:
+        await versions_of(stream)
+
+        async def broken(_: UUID) -> Game:
+            raise ValueError("an event of a newer server")
+
+        ear._newest = broken  # type: ignore[misc]
+        await told(ear, log.events[3])
+        with pytest.raises(ValueError, match="newer server"):
+            await anext(stream)
+
+
+# --- at the log itself ---
+
+
+@asynccontextmanager
+async def running(ear: Live) -> AsyncIterator[None]:
+    task = asyncio.create_task(ear.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.fixture
+def ear(games: Games, database_url: str) -> Live:
+    """Live on a real database, without hints."""
+
+    async def past(game: UUID, after: int, first: int) -> tuple[Event, ...]:
+        return await asyncio.to_thread(lambda: tuple(games.events(game, after=after, first=first)))
+
+    async def newest(game: UUID) -> Game:
+        return await asyncio.to_thread(games.game, game)
+
+    return Live(database_url, past, newest)
+
+
+def opened(games: Games) -> UUID:
+    return games.open("ticitaire", OpenTicitaire(player=PLAYER), player=PLAYER, key=None).game.id
+
+
+def turn(games: Games, game: UUID) -> None:
+    games.handle(game, lambda seat: TurnStock(seat=seat), player=PLAYER, expected_version=None, key=None)
+
+
+async def test_what_happens_is_told_without_any_hint(ear: Live, games: Games) -> None:
+    game = opened(games)
+    async with running(ear), aclosing(ear.events(game, 3)) as batches:
+        stream = Stream(batches)
+        coming = asyncio.ensure_future(stream.until(4))
+        await asyncio.to_thread(turn, games, game)
+        assert await coming == [4]
+
+
+async def test_an_event_between_a_readers_look_at_the_past_and_the_first_look_at_the_log_is_not_missed(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, gate, look = opened(games), asyncio.Event(), ear._look
+
+    async def late(conn: Any) -> int:
+        await gate.wait()
+        return await look(conn)
+
+    monkeypatch.setattr(ear, "_look", late)
+    async with running(ear), aclosing(ear.events(game, 0)) as batches:
+        stream = Stream(batches)
+        assert await stream.until(3) == [1, 2, 3]
+        coming = asyncio.ensure_future(stream.until(4))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(turn, games, game)  # before `Live` has looked where the log ends
+        gate.set()
+        assert await coming == [1, 2, 3, 4]
+
+
+async def test_nothing_is_read_while_nobody_follows_and_none_of_it_later(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, looked = opened(games), []
+    look = ear._look
+
+    async def counted(conn: Any) -> int:
+        looked.append(await look(conn))
+        return looked[-1]
+
+    monkeypatch.setattr(ear, "_look", counted)
+    async with running(ear):
+        for _ in range(2):  # the second comes after an idle time
+            looked.clear()
+            for _ in range(5):
+                await asyncio.to_thread(turn, games, game)
+            ear.wake()
+            assert looked == []
+            version = (await asyncio.to_thread(games.game, game)).version
+            async with aclosing(ear.events(game, version)) as batches:
+                stream = Stream(batches)
+                coming = asyncio.ensure_future(stream.until(version + 1))
+                async with asyncio.timeout(5):
+                    while ear._position is None:  # noqa: ASYNC110 - there is no event for it
+                        await asyncio.sleep(0.001)
+                await asyncio.to_thread(turn, games, game)
+                ear.wake()
+                assert await coming == [version + 1]
+            assert sum(looked) == 1
+            while ear._position is not None:
+                ear.wake()
+                await asyncio.sleep(0.001)

@@ -43,7 +43,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def timekeeper(datastore: Datastore, games: Games) -> Timekeeper:
     keeper = Timekeeper(datastore, games, clock=itertools.count().__next__)  # a second passes between any two looks
-    keeper.create_tables()
     keeper.step()
     return keeper
 
@@ -90,7 +89,7 @@ def run_out(timekeeper: Timekeeper, games: Games, clock: Clock, datastore: Datas
         version = games.game(game).version
         clock.wind_on(LIMIT)
         with psycopg.connect(database_url) as connection:
-            connection.execute("UPDATE deadlines SET due_at = clock_timestamp()")
+            connection.execute("UPDATE read_models.deadlines SET due_at = clock_timestamp()")
         timekeeper.step()
         events = games.events(game, after=version, first=100)
         assert {event.cause.actor for event in events} <= {"server"}
@@ -240,7 +239,7 @@ def test_an_outage_is_given_back_to_those_who_declare(
     deadline = games.game(game).table.deadline
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
     timekeeper.step()
     table_now = games.game(game).table
     assert timedelta(seconds=30) <= table_now.deadline - deadline <= timedelta(seconds=32)

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import strawberry
 import structlog
 import websockets
 from starlette.websockets import WebSocketDisconnect
@@ -14,8 +15,9 @@ from starlette.websockets import WebSocketDisconnect
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unauthenticated
 from api.limits import Limits
+from api.sharing import Feed, Offer
 from api.sockets import bearer
-from tests.audit.toy import Observed, digest, observed, served, toy_endpoint
+from tests.audit.toy import Observed, Query, digest, observed, served, toy_endpoint
 
 ANNA = {"Authorization": "Bearer anna-token"}
 
@@ -34,11 +36,19 @@ class Peer:
         self.to_server = asyncio.Queue[dict[str, Any]]()
         self.to_client = asyncio.Queue[dict[str, Any]]()
         self.is_reading = True
+        self.is_gone = False
+        self.reads_on = asyncio.Event()
         self.handshake: dict[str, Any] = {}
 
+    def read_on(self) -> None:
+        self.is_reading = True
+        self.reads_on.set()
+
     async def send_to_client(self, message: dict[str, Any]) -> None:
+        if self.is_gone:
+            raise OSError
         if not self.is_reading and message["type"] == "websocket.send":
-            await asyncio.Event().wait()
+            await self.reads_on.wait()
         self.to_client.put_nowait(message)
 
     def say(self, message: object) -> None:
@@ -299,6 +309,102 @@ async def test_a_reader_that_takes_nothing_is_cut_off() -> None:
         peer.is_reading = False
         peer.subscribe("1", "subscription { forever }")
         assert await peer.closing() == (1013, "Slow reader")
+
+
+# --- what is offered to those who wait ---
+
+
+class Offering:
+    """A subscription whose items are offered as the test says; what it yields, it yields at the end."""
+
+    def __init__(self) -> None:
+        self.offer: Offer | None = None
+        self.is_over = asyncio.Event()
+
+    async def follow(self, _edition: object, offer: Offer | None) -> AsyncGenerator[list[int], None]:
+        self.offer = offer
+        await self.is_over.wait()
+        yield [7]
+
+
+@asynccontextmanager
+async def offered(limits: Limits | None = None) -> AsyncIterator[tuple[Peer, Callable[[str], bool], Offering]]:
+    """A socket with one subscription, named `"one"`, that waits; and what offers it a payload."""
+    source = Offering()
+
+    @strawberry.type
+    class Subscription:
+        @strawberry.subscription
+        async def numbers(self) -> AsyncGenerator[int, None]:
+            feed = Feed(source.follow, key=lambda item: item, viewer=None, show=lambda item: item, context=lambda: None)
+            return cast("AsyncGenerator[int, None]", feed)
+
+    async def nobody(*_: object) -> None: ...
+
+    endpoint = GraphQLEndpoint(strawberry.Schema(Query, subscription=Subscription), context=nobody, limits=limits)
+    async with opened(endpoint) as peer:
+        peer.subscribe("one", "subscription { numbers }")
+        await until(lambda: source.offer is not None)
+        assert source.offer is not None
+        yield peer, source.offer, source
+
+
+async def test_what_is_offered_goes_out_at_once_as_a_result_of_the_operation() -> None:
+    async with offered() as (peer, offer, source):
+        assert offer('{"data":{"numbers":6}}')
+        assert peer.to_client.qsize() == 1
+        source.is_over.set()
+        heard = [await peer.hear() for _ in range(3)]
+    assert heard == [
+        {"id": "one", "type": "next", "payload": {"data": {"numbers": 6}}},
+        {"id": "one", "type": "next", "payload": {"data": {"numbers": 7}}},
+        {"id": "one", "type": "complete"},
+    ]
+
+
+async def test_while_an_offer_is_under_way_no_other_is_taken_and_nothing_overtakes_it() -> None:
+    async with offered() as (peer, offer, source):
+        peer.is_reading = False
+        assert [offer(f'"{n}"') for n in (1, 2)] == [True, False]
+        source.is_over.set()
+        peer.say({"type": "ping"})
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert peer.to_client.empty()
+        peer.read_on()
+        heard = [await peer.hear() for _ in range(4)]
+    assert [message.get("payload", message["type"]) for message in heard if message["type"] != "pong"] == [
+        "1",
+        {"data": {"numbers": 7}},
+        "complete",
+    ]
+    assert heard[0]["type"] == "next"
+
+
+async def test_a_reader_that_does_not_take_what_was_offered_is_cut_off() -> None:
+    async with offered(Limits(write_seconds=0.01)) as (peer, offer, _):
+        peer.is_reading = False
+        assert offer('"1"')
+        assert await peer.closing() == (1013, "Slow reader")
+        assert not offer('"2"')
+
+
+async def test_an_offer_to_a_client_that_has_gone_is_not_taken() -> None:
+    with structlog.testing.capture_logs() as logs:
+        async with offered() as (peer, offer, source):
+            peer.is_gone = True
+            assert not offer('"1"')
+            source.is_over.set()  # and whoever waits for it then sends it to nobody
+    assert (peer.to_client.empty(), logs) == (True, [])
+
+
+async def test_a_socket_that_ends_gives_up_what_was_offered() -> None:
+    async with offered() as (peer, offer, _):
+        peer.is_reading = False
+        assert offer('"1"')
+    peer.read_on()
+    await asyncio.sleep(0)
+    assert peer.to_client.empty()
 
 
 # --- who is asking ---

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -17,9 +18,14 @@ from eventsourcing.persistence import OperationalError
 from psycopg_pool import PoolTimeout
 from starlette.applications import Starlette
 
+from api import schema
+from api.accounts import Accounts
+from api.games import show
 from api.live import patiently
+from api.sharing import Encodings
+from tests.api.company import do, opened
 from tests.client import Client, connected, over_events, over_socket
-from tests.conftest import listening
+from tests.conftest import in_memory, listening, started
 
 EVENTS = "subscription ($id: ID!, $after: Int = 0) { gameEvents(gameId: $id, afterSeq: $after) { seq hash bytes } }"
 CHANGES = "subscription ($id: ID!) { gameChanged(gameId: $id) { version hash status viewerSeat } }"
@@ -145,8 +151,9 @@ async def test_other_games_are_not_told(address: str, ada: Client, game: Any) ->
     assert told == await ada.history(game["id"], fields="seq hash bytes")
 
 
-async def test_subscriptions_go_on_when_the_listening_connection_is_lost(
-    address: str, ada: Client, game: Any, database_url: str
+@pytest.mark.parametrize("lost", ["tic live", "tic hints", "tic%"])
+async def test_subscriptions_go_on_when_connections_to_the_database_are_lost(
+    address: str, ada: Client, game: Any, database_url: str, lost: str
 ) -> None:
     async with connected(address) as subscriber:
         await subscriber.subscribe(EVENTS, id=game["id"], after=3)
@@ -155,11 +162,40 @@ async def test_subscriptions_go_on_when_the_listening_connection_is_lost(
         with psycopg.connect(database_url, autocommit=True) as connection:
             killed = connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'tic live' AND datname = current_database()"
+                " WHERE application_name LIKE %s AND datname = current_database()",
+                (lost,),
             ).fetchall()
-        assert killed == [(True,)]
+        assert killed
         await turned(ada, game, 3)
         assert [(await subscriber.next())["seq"] for _ in range(3)] == [5, 6, 7]
+
+
+async def test_what_another_server_appends_is_told_also_when_its_hints_are_lost(
+    database_url: str, address: str, ada: Client, game: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.hints.Hints.tell", lambda _: None)
+    async with started(database_url) as other, in_memory(other) as elsewhere, connected(address) as subscriber:
+        await subscriber.subscribe(EVENTS, id=game["id"], after=2)
+        assert (await subscriber.next())["seq"] == 3
+        await turned(replace(elsewhere, token=ada.token), game, 1)
+        assert (await subscriber.next())["seq"] == 4
+
+
+async def test_a_revocation_that_could_not_be_looked_up_is_looked_up_again(
+    address: str, ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.app.RETRY_SECONDS", 0)
+    errors, valid = [ValueError("a bug")], Accounts.valid
+
+    def failing_once(accounts: Accounts, digests: Collection[str]) -> set[str]:
+        if errors:
+            raise errors.pop()
+        return valid(accounts, digests)
+
+    async with connected(address, ada.token) as subscriber:
+        monkeypatch.setattr(Accounts, "valid", failing_once)
+        await ada.ask("mutation { revokeToken(input: {}) { __typename } }")
+        assert (await subscriber.closing(), errors) == ((4403, "The token was revoked"), [])
 
 
 async def test_what_is_read_for_a_subscriber_is_read_again_while_the_database_is_away(
@@ -209,6 +245,84 @@ async def test_the_versions_that_are_shown_only_grow(address: str, ada: Client, 
     assert versions[-1] == 36
 
 
+# --- what is shared ---
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What is made for a subscription to show: (seq,) of an event, or the version of a game and its viewer."""
+    found: list[tuple[Any, ...]] = []
+    shown = schema._shown
+
+    def counted_game(info: Any, record: Any) -> Any:
+        found.append((record.version, info.context.player))
+        return show(info, record)
+
+    def counted_event(facts: Any, event: Any) -> Any:
+        found.append((event.seq,))
+        return shown(facts, event)
+
+    monkeypatch.setattr("api.schema.show", counted_game)
+    monkeypatch.setattr("api.schema._shown", counted_event)
+    monkeypatch.setattr("api.documents.Encodings", partial(Encodings, seconds=3600))  # however slow this machine is
+    return found
+
+
+async def test_an_event_is_executed_once_for_all_who_follow_it(
+    executed: list[tuple[Any, ...]], address: str, ada: Client, game: Any
+) -> None:
+    tokens = [None, None, ada.token, None, ada.token]
+    following = [asyncio.ensure_future(heard(over_socket(address, EVENTS, token, id=game["id"]))) for token in tokens]
+    await ada.play("giveUpTicitaire", await turned(ada, game, 5))
+    told = await asyncio.gather(*following)
+    assert sorted(executed) == [(seq,) for seq in range(1, 12)]
+    assert told == [await ada.history(game["id"], fields="seq hash bytes")] * 5
+
+
+async def test_a_version_is_executed_once_for_each_viewer(
+    executed: list[tuple[Any, ...]], address: str, ada: Client, game: Any, client: Client
+) -> None:
+    bert = await client.register("Bert")
+    tokens = [ada.token, None, bert.token, ada.token, None]
+    streams = [over_socket(address, CHANGES, token, id=game["id"]) for token in tokens]
+    try:
+        shown = await asyncio.gather(*(anext(stream) for stream in streams))
+        for turns in range(1, 4):
+            coming = [asyncio.ensure_future(anext(stream)) for stream in streams]
+            game = await turned(ada, game, 1)
+            shown = await asyncio.gather(*coming)
+            views = [result["data"]["gameChanged"] for result in shown]
+            assert [view["version"] for view in views] == [3 + turns] * 5
+            assert [view["viewerSeat"] for view in views] == [1, None, None, 1, None]
+    finally:
+        for stream in streams:
+            await stream.aclose()
+    assert len(executed) == len(set(executed)) == 4 * 3
+
+
+async def test_one_s_own_cards_are_told_to_nobody_else(address: str, client: Client) -> None:
+    ada, bert = await client.register("Ada"), await client.register("Bert")
+    table = await opened(ada, bert)
+    query = "subscription ($id: ID!) { gameEvents(gameId: $id) { seq cards { name } } }"
+    tokens = {"ada": ada.token, "bert": bert.token, "spectator": None, "another": None}
+    streams = {who: over_socket(address, query, token, id=table["id"]) for who, token in tokens.items()}
+    told: dict[str, list[Any]] = {who: [] for who in streams}
+
+    async def read(who: str, until: int) -> None:
+        while len(told[who]) < until:
+            told[who].append((await anext(streams[who]))["data"]["gameEvents"])
+
+    async with asyncio.timeout(10):
+        await asyncio.gather(*(read(who, table["version"]) for who in streams))
+        started_game = (await do(ada, "startGame", table))["game"]
+        await asyncio.gather(*(read(who, started_game["version"]) for who in streams))
+    for stream in streams.values():
+        await stream.aclose()
+    hands = {who: [card["name"] for event in events for card in event["cards"]] for who, events in told.items()}
+    assert [len(hand) for hand in hands.values()] == [6, 6, 0, 0]
+    assert not set(hands["ada"]) & set(hands["bert"])
+
+
 # --- readers who are slow ---
 
 
@@ -233,7 +347,7 @@ def narrow_to(address: str) -> socket.socket:
 async def test_a_slow_reader_is_cut_off_and_can_resume_and_a_fast_one_is_not_disturbed(
     app: Starlette, ada: Client, game: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.live.BACKLOG", 5)
+    monkeypatch.setattr("api.readers.BACKLOG", 5)
     async with (
         listening(app, [narrow()]) as address,
         connected(address, sock=narrow_to(address), max_queue=1, compression=None) as slow,

@@ -39,7 +39,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def timekeeper(datastore: Datastore, games: Games) -> Timekeeper:
     keeper = Timekeeper(datastore, games, clock=itertools.count().__next__)  # a second passes between any two looks
-    keeper.create_tables()
     keeper.step()
     return keeper
 
@@ -77,7 +76,7 @@ def of_two(games: Games, clock: Clock) -> UUID:
 
 def listed(database_url: str) -> int:
     with psycopg.connect(database_url) as connection:
-        row = connection.execute("SELECT count(*) FROM deadlines").fetchone()
+        row = connection.execute("SELECT count(*) FROM read_models.deadlines").fetchone()
     assert row is not None
     return int(row[0])
 
@@ -93,7 +92,7 @@ def run_out(
         version = games.game(game).version
         clock.wind_on(LIMIT)
         with psycopg.connect(database_url) as connection:
-            connection.execute("UPDATE deadlines SET due_at = clock_timestamp()")
+            connection.execute("UPDATE read_models.deadlines SET due_at = clock_timestamp()")
         timekeeper.step()
         events = games.events(game, after=version, first=100)
         assert {event.cause.actor for event in events} <= {"server"}
@@ -188,7 +187,7 @@ def test_a_turn_is_not_ended_early(
     follow()
     version = games.game(of_two).version
     with psycopg.connect(database_url) as connection:
-        connection.execute("UPDATE deadlines SET due_at = clock_timestamp()")
+        connection.execute("UPDATE read_models.deadlines SET due_at = clock_timestamp()")
     timekeeper.step()
     assert games.game(of_two).version == version
 
@@ -200,7 +199,7 @@ def test_an_outage_is_given_back_to_the_turn(
     deadline = games.game(of_two).table.deadline
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
     timekeeper.step()
     table = games.game(of_two).table
     assert timedelta(seconds=30) <= table.deadline - deadline <= timedelta(seconds=32)

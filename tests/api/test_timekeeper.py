@@ -25,6 +25,7 @@ from domain.tickle.rules import OpenTickle
 from domain.vault import SealError
 from projections.deadlines import Deadlines
 from projections.runner import Follower
+from tests.api.clock import Clock
 
 ADA, BOB, CYD = UUID(int=1), UUID(int=2), UUID(int=3)
 
@@ -32,7 +33,6 @@ ADA, BOB, CYD = UUID(int=1), UUID(int=2), UUID(int=3)
 @pytest.fixture
 def timekeeper(datastore: Datastore, games: Games) -> Timekeeper:
     keeper = Timekeeper(datastore, games, clock=itertools.count().__next__)  # a second passes between any two looks
-    keeper.create_tables()
     keeper.step()
     return keeper
 
@@ -56,7 +56,7 @@ def wind_on(database_url: str, seconds: int) -> None:
     with psycopg.connect(database_url) as connection:
         back = timedelta(seconds=seconds)
         connection.execute("UPDATE heartbeat SET at = at - %s", (back,))
-        connection.execute("UPDATE deadlines SET due_at = due_at - %s, since = since - %s", (back, back))
+        connection.execute("UPDATE read_models.deadlines SET due_at = due_at - %s, since = since - %s", (back, back))
 
 
 def test_a_game_whose_time_is_left_goes_on(timekeeper: Timekeeper, games: Games, limited: UUID) -> None:
@@ -68,7 +68,7 @@ def test_a_list_that_says_too_early_that_time_is_up_ends_nothing(
     timekeeper: Timekeeper, games: Games, limited: UUID, datastore: Datastore
 ) -> None:
     with datastore.transaction(commit=True) as cursor:
-        cursor.execute("UPDATE deadlines SET due_at = clock_timestamp() - interval '1 second'")
+        cursor.execute("UPDATE read_models.deadlines SET due_at = clock_timestamp() - interval '1 second'")
     timekeeper.step()
     assert not games.game(limited).table.over
 
@@ -85,7 +85,7 @@ def test_an_outage_is_given_back_by_a_fact_and_once(
     deadline = games.game(limited).table.deadline
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
     timekeeper.step()
     Timekeeper(datastore, games).step()
     game = games.game(limited)
@@ -98,7 +98,7 @@ def test_two_outages_that_wait_are_both_given_back(
 ) -> None:
     deadline = games.game(limited).table.deadline
     with psycopg.connect(database_url) as connection:
-        connection.execute("UPDATE deadlines SET since = since - interval '90 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '90 seconds'")
         for ago in (80, 40):
             connection.execute(
                 "INSERT INTO outages (began, ended) SELECT t - make_interval(secs => %s),"
@@ -128,7 +128,7 @@ def test_many_games_to_give_back_to_do_not_look_like_another_outage(
 
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
     monkeypatch.setattr(games, "act", slowly)
     timekeeper.step()
     with psycopg.connect(database_url) as connection:
@@ -140,7 +140,7 @@ def test_an_outage_is_given_back_once_by_two_servers_that_know_nothing_of_each_o
 ) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
     timekeeper.step()
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE outages SET given_back = FALSE")  # the other server has not seen it yet
@@ -164,7 +164,7 @@ def begin_outage(database_url: str) -> None:
     """Let no server have run for half a minute."""
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_a_game_that_can_not_be_read_does_not_keep_the_time_of_others(
         raise SealError("a seed is sealed by a key that is not here")
 
     with psycopg.connect(database_url) as connection:
-        connection.execute("UPDATE deadlines SET due_at = clock_timestamp()")
+        connection.execute("UPDATE read_models.deadlines SET due_at = clock_timestamp()")
     monkeypatch.setattr(games, "act", broken)
     timekeeper.step()
 
@@ -315,7 +315,7 @@ def test_an_outage_is_not_given_back_before_the_list_of_deadlines_is_complete(
     games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
-        connection.execute("UPDATE deadlines SET since = since - interval '40 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = since - interval '40 seconds'")
     timekeeper.step()
     assert games.game(limited).version == 3
     follow()
@@ -326,15 +326,9 @@ def test_an_outage_is_not_given_back_before_the_list_of_deadlines_is_complete(
 def test_what_has_run_out_ends_as_given_up_and_names_the_time_out(
     timekeeper: Timekeeper, games: Games, limited: UUID, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:
-    later = games._recorder.newer
-
-    def in_two_minutes(game: UUID, version: int):  # type: ignore[no-untyped-def]
-        events, now = later(game, version)
-        return events, now + timedelta(minutes=2)
-
-    monkeypatch.setattr(games._recorder, "newer", in_two_minutes)
+    Clock(monkeypatch).wind_on(120)
     with psycopg.connect(database_url) as connection:
-        connection.execute("UPDATE deadlines SET due_at = clock_timestamp()")
+        connection.execute("UPDATE read_models.deadlines SET due_at = clock_timestamp()")
     timekeeper.step()
     timekeeper.step()
     events = games.events(limited, after=3, first=10)
@@ -350,4 +344,4 @@ def test_the_list_forgets_games_that_are_over(
     games.handle(limited, lambda seat: Resign(seat=seat), player=ADA, expected_version=None, key=None)
     follow()
     with psycopg.connect(database_url) as connection:
-        assert connection.execute("SELECT count(*) FROM deadlines").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM read_models.deadlines").fetchone() == (0,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -200,7 +200,7 @@ def test_an_opening_that_failed_after_its_seed_was_drawn_finds_the_same_seed(
     games: Games, recorder: EventRecorder, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(recorder, "insert_events", fails_before_the_commit)
+        patch.setattr(recorder, "append", fails_before_the_commit)
         with pytest.raises(Undecided):
             open_game(games, key="a game of ada")
     opened = open_game(games, key="a game of ada")
@@ -222,14 +222,14 @@ def test_ten_copies_of_one_request_have_one_effect_and_one_answer(
 def test_a_game_that_another_server_opens_with_the_same_key_at_the_same_time_is_one_game(
     games: Games, recorder: EventRecorder, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, insert = Games(recorder, vault), recorder.insert_events
+    other, insert = Games(recorder, vault), recorder.append
 
-    def somebody_else_is_first(events: list[StoredEvent], **kwargs: Any) -> Any:
-        monkeypatch.setattr(recorder, "insert_events", insert)
+    def somebody_else_is_first(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        monkeypatch.setattr(recorder, "append", insert)
         open_game(other, key="a game of ada")
-        return insert(events, **kwargs)
+        return insert(appends)
 
-    monkeypatch.setattr(recorder, "insert_events", somebody_else_is_first)
+    monkeypatch.setattr(recorder, "append", somebody_else_is_first)
     opened = open_game(games, key="a game of ada")
     assert opened.repeated
     assert opened.events == open_game(other, key="a game of ada").events
@@ -238,16 +238,15 @@ def test_a_game_that_another_server_opens_with_the_same_key_at_the_same_time_is_
 def test_a_look_at_a_game_that_is_just_being_opened_does_not_disturb_it(
     games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    insert = recorder.insert_events
+    insert = recorder.append
 
-    def looked_at(events: list[StoredEvent], **kwargs: Any) -> Any:
-        game_id = UUID(str(events[0].originator_id))
+    def looked_at(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        game_id = UUID(str(appends[0][0].originator_id))
         with pytest.raises(GameNotFound):
             games.game(game_id)
-        assert games._entries[game_id].lock.locked()
-        return insert(events, **kwargs)
+        return insert(appends)
 
-    monkeypatch.setattr(recorder, "insert_events", looked_at)
+    monkeypatch.setattr(recorder, "append", looked_at)
     assert not open_game(games, key="a game of ada").repeated
 
 
@@ -282,38 +281,38 @@ def test_a_command_that_names_no_version_is_decided_again_after_a_conflict(
     games: Games, recorder: EventRecorder, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game, other = open_game(games).game.id, Games(recorder, vault)
-    insert = recorder.insert_events
+    insert = recorder.append
 
-    def somebody_else_is_first(events: list[StoredEvent], **kwargs: Any) -> Any:
-        monkeypatch.setattr(recorder, "insert_events", insert)
+    def somebody_else_is_first(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        monkeypatch.setattr(recorder, "append", insert)
         play(other, game, turn)
-        return insert(events, **kwargs)
+        return insert(appends)
 
-    monkeypatch.setattr(recorder, "insert_events", somebody_else_is_first)
+    monkeypatch.setattr(recorder, "append", somebody_else_is_first)
     assert play(games, game, resign).game.version == 7
 
 
 # What can go wrong at the commit
 
 
-def fails_before_the_commit(_events: list[StoredEvent], **_: Any) -> Any:
+def fails_before_the_commit(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
     raise OperationalError("the connection is gone")
 
 
 @contextmanager
 def reply_lost(recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch, times: int = 1) -> Iterator[None]:
     """The next commits happen, and their replies are lost on the way."""
-    insert, left = recorder.insert_events, [times]
+    insert, left = recorder.append, [times]
 
-    def lose(events: list[StoredEvent], **kwargs: Any) -> Any:
-        answer = insert(events, **kwargs)
+    def lose(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        answer = insert(appends)
         if left[0]:
             left[0] -= 1
             raise OperationalError("the connection is gone")
         return answer
 
     with monkeypatch.context() as patch:
-        patch.setattr(recorder, "insert_events", lose)
+        patch.setattr(recorder, "append", lose)
         yield
 
 
@@ -331,7 +330,7 @@ def test_an_outcome_that_can_not_be_told_is_said_to_be_undecided(
 ) -> None:
     game = open_game(games).game.id
     with monkeypatch.context() as patch:
-        patch.setattr(recorder, "insert_events", fails_before_the_commit)
+        patch.setattr(recorder, "append", fails_before_the_commit)
         with pytest.raises(Undecided):
             play(games, game, turn, key="turn it once")
     assert not play(games, game, turn, key="turn it once").repeated
@@ -343,10 +342,10 @@ def test_a_busy_log_after_a_lost_reply_leaves_the_outcome_undecided(
     game = open_game(games).game.id
     faults = iter([OperationalError("the connection is gone"), LogBusy("held"), LogBusy("held")])
 
-    def fail(_events: list[StoredEvent], **_: Any) -> Any:
+    def fail(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
         raise next(faults)
 
-    monkeypatch.setattr(recorder, "insert_events", fail)
+    monkeypatch.setattr(recorder, "append", fail)
     with pytest.raises(Undecided):
         play(games, game, turn)
 

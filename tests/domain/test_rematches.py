@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
@@ -122,14 +123,14 @@ def test_two_who_ask_two_servers_at_the_same_time_come_to_one_table(
 def test_who_is_second_at_the_last_moment_joins(
     rematches: Rematches, elsewhere: Rematches, finished: UUID, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    insert = recorder.insert_events
+    insert = recorder.append
 
-    def bob_is_first(events: list[StoredEvent], **kwargs: Any) -> Any:
-        monkeypatch.setattr(recorder, "insert_events", insert)
+    def bob_is_first(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        monkeypatch.setattr(recorder, "append", insert)
         again(elsewhere, finished, BOB)
-        return insert(events, **kwargs)
+        return insert(appends)
 
-    monkeypatch.setattr(recorder, "insert_events", bob_is_first)
+    monkeypatch.setattr(recorder, "append", bob_is_first)
     outcome = again(rematches, finished)
     assert topics(outcome) == ["game.PlayerJoined"]
     assert outcome.game.table.opened.host == BOB

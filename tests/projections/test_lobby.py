@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-import psycopg
 import pytest
 
 from domain.application import Games
@@ -19,6 +18,7 @@ from domain.tickle.facts import Options
 from domain.tickle.rules import OpenTickle
 from projections.lobby import GameRow, Lobby, LobbyQueries, Status
 from projections.runner import Follower
+from tests.projections.shown import contents
 
 ADA, BOB, CYD = UUID(int=1), UUID(int=2), UUID(int=3)
 
@@ -184,12 +184,7 @@ def test_however_the_log_is_cut_the_list_is_the_same(
     follower = Follower(datastore, Lobby(), batch=batch)
     while follower.step():
         pass
-    in_pieces = contents(database_url)
+    in_pieces = contents(database_url, Lobby())
     follower.rebuild(lambda _done, _total: None)
-    assert contents(database_url) == in_pieces
-    assert [len(rows) for rows in in_pieces] == [3, 9]
-
-
-def contents(database_url: str) -> list[list[tuple[object, ...]]]:
-    with psycopg.connect(database_url) as connection:
-        return [connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in Lobby().tables]
+    assert contents(database_url, Lobby()) == in_pieces
+    assert [len(in_pieces[table]) for table in Lobby.tables] == [3, 9]

@@ -10,7 +10,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from domain.application import Games
-from domain.storage import APPEND_FUNCTION, LOG_LOCK, MOST_WAIT, LogBusy, log_after
+from domain.log_tables import APPEND_FUNCTION, LOG_LOCK, MOST_WAIT
+from domain.storage import LogBusy, log_after
 from domain.ticitaire.rules import OpenTicitaire
 
 LOCK = f"SELECT pg_advisory_xact_lock({LOG_LOCK})"

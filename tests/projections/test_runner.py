@@ -1,13 +1,12 @@
-"""Read models follow the log exactly once, and can be built anew."""
+"""Read models follow the log exactly once, whether they are told of it or not."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -15,51 +14,13 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 
 from domain.application import Games
-from domain.lifecycle import Resign
 from domain.storage import Datastore, Logged
-from domain.ticitaire.facts import Options
-from domain.ticitaire.rules import OpenTicitaire, TurnStock
 from projections.models import PROJECTIONS
 from projections.runner import Follower, Projection
+from tests.projections.conftest import Running
+from tests.projections.shown import contents, position, some_games, until
 
-ADA = UUID(int=1)
-
-
-def some_games(games: Games, number: int = 3) -> None:
-    """Games in every state; a time limit for every second one."""
-    for n in range(number):
-        options = Options(time_limit=60 if n % 2 else None)
-        game = games.open("ticitaire", OpenTicitaire(player=ADA, options=options), player=ADA, key=None).game.id
-        games.handle(game, lambda seat: TurnStock(seat=seat), player=ADA, expected_version=None, key=None)
-        if n % 3 == 0:
-            games.handle(game, lambda seat: Resign(seat=seat), player=ADA, expected_version=None, key=None)
-
-
-def contents(database_url: str, projection: Projection) -> dict[str, list[tuple[Any, ...]]]:
-    with psycopg.connect(database_url) as connection:
-        tables = (*projection.tables, "projection_positions")
-        return {table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall()) for table in tables}
-
-
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
-def position(database_url: str, name: str = "lobby") -> int:
-    with psycopg.connect(database_url) as connection:
-        query = "SELECT position FROM projection_positions WHERE name = %s"
-        row = connection.execute(query, (name,)).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-@pytest.fixture(params=PROJECTIONS.values(), ids=list(PROJECTIONS))
-def projection(request: pytest.FixtureRequest) -> Projection:
-    model: Projection = request.param
-    return model
+LOBBY = PROJECTIONS["lobby"]
 
 
 def test_a_step_takes_in_one_batch(datastore: Datastore, games: Games, projection: Projection) -> None:
@@ -68,37 +29,15 @@ def test_a_step_takes_in_one_batch(datastore: Datastore, games: Games, projectio
     assert [follower.step() for _ in range(3)] == [7, 4, 0]
 
 
-@pytest.mark.parametrize("batch", [1, 3, 500])
-def test_however_the_log_is_cut_the_tables_are_the_same(
-    datastore: Datastore, games: Games, projection: Projection, database_url: str, batch: int
-) -> None:
-    some_games(games)
-    follower = Follower(datastore, projection, batch=batch)
-    while follower.step():
-        pass
-    in_pieces = contents(database_url, projection)
-    Follower(datastore, projection).rebuild(lambda _done, _total: None)
-    assert contents(database_url, projection) == in_pieces
-
-
-def test_a_rebuild_begins_anew_whatever_was_in_the_tables(
+def test_a_step_that_finds_nothing_waits_for_nobody_and_writes_nothing(
     datastore: Datastore, games: Games, projection: Projection, database_url: str
 ) -> None:
-    some_games(games)
+    some_games(games, 1)
     follower = Follower(datastore, projection)
     follower.step()
-    live = contents(database_url, projection)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(f"DELETE FROM {projection.tables[0]}")
-    follower.rebuild(lambda _done, _total: None)
-    assert contents(database_url, projection) == live
-
-
-def test_a_rebuild_tells_how_far_it_is(datastore: Datastore, games: Games, projection: Projection) -> None:
-    some_games(games, 2)
-    told: list[tuple[int, int]] = []
-    assert Follower(datastore, projection, batch=4).rebuild(lambda done, total: told.append((done, total))) == 11
-    assert told == [(4, 11), (8, 11), (11, 11)]
+    with psycopg.connect(database_url) as other:
+        other.execute("SELECT FROM read_models.projection_positions FOR UPDATE")
+        assert follower.step() == 0
 
 
 class Killed(Exception):
@@ -129,20 +68,13 @@ class Counting:
         self._left = left
 
     def execute(self, *arguments: Any) -> Any:
-        self._count()
-        return self._cursor.execute(*arguments)
-
-    def executemany(self, *arguments: Any) -> Any:
-        self._count()
-        return self._cursor.executemany(*arguments)
-
-    def _count(self) -> None:
         if not self._left:
             raise Killed
         self._left -= 1
+        return self._cursor.execute(*arguments)
 
 
-def test_killed_at_any_statement_it_neither_skips_nor_repeats(
+def test_what_a_step_that_failed_has_written_is_taken_back(
     datastore: Datastore, games: Games, projection: Projection, database_url: str
 ) -> None:
     some_games(games)
@@ -151,10 +83,6 @@ def test_killed_at_any_statement_it_neither_skips_nor_repeats(
         with pytest.raises(Killed):
             Follower(datastore, KilledAtStatement(projection, statement)).step()
         assert contents(database_url, projection) == empty
-    Follower(datastore, projection).step()
-    once = contents(database_url, projection)
-    Follower(datastore, projection).rebuild(lambda _done, _total: None)
-    assert contents(database_url, projection) == once
 
 
 def test_followers_that_run_at_the_same_time_take_turns(
@@ -172,25 +100,118 @@ def test_followers_that_run_at_the_same_time_take_turns(
         assert sum(pool.map(lambda _: follow(), range(4))) == position(database_url, projection.name)
 
 
-def test_readers_see_the_old_tables_until_the_new_ones_are_whole(
-    datastore: Datastore, games: Games, database_url: str
+# Running
+
+
+class Looks:
+    """When a follower has looked at the log."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, follower: Follower) -> None:
+        self.times: list[float] = []
+        step = follower.step
+
+        def looked() -> int:
+            found = step()
+            self.times.append(time.monotonic())
+            return found
+
+        patch.setattr(follower, "step", looked)
+
+    def wait_for(self, number: int) -> None:
+        until(lambda: len(self.times) >= number)
+
+
+class Patient:
+    """A pace that never looks by itself."""
+
+    def next(self, found: bool) -> float:
+        return 3600.0
+
+
+@pytest.fixture
+def only_when_woken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("projections.runner.Pace", Patient)
+
+
+def test_without_any_hint_a_follower_sees_everything(
+    datastore: Datastore, games: Games, projection: Projection, database_url: str, running: Running
 ) -> None:
-    some_games(games)
-    lobby = PROJECTIONS["lobby"]
-    follower = Follower(datastore, lobby, batch=2)
-    while follower.step():
-        pass
-    live, seen = contents(database_url, lobby), []
-    follower.rebuild(lambda _done, _total: seen.append(contents(database_url, lobby)))
-    assert seen == [live] * len(seen)
-    assert seen
+    with running(Follower(datastore, projection)):
+        for end in (7, 14, 21):
+            some_games(games, 1)
+            until(lambda: position(database_url, projection.name) == end)  # noqa: B023 - called at once
 
 
-def test_a_follower_goes_on_after_its_connection_was_cut(datastore: Datastore, games: Games, database_url: str) -> None:
-    stop = threading.Event()
-    thread = threading.Thread(target=Follower(datastore, PROJECTIONS["lobby"]).run, args=(stop,))
-    thread.start()
-    try:
+@pytest.mark.usefixtures("only_when_woken")
+def test_a_follower_that_is_woken_looks_at_once(
+    datastore: Datastore, games: Games, database_url: str, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(datastore, LOBBY)
+    looks = Looks(monkeypatch, follower)
+    with running(follower):
+        looks.wait_for(1)
+        some_games(games, 1)
+        assert position(database_url) == 0
+        follower.wake()
+        until(lambda: position(database_url) == 7)
+
+
+@pytest.mark.usefixtures("only_when_woken")
+def test_what_wakes_a_follower_while_it_looks_is_not_lost(
+    datastore: Datastore, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(datastore, LOBBY)
+    looking, go_on, steps = threading.Event(), threading.Event(), list[int]()
+
+    def slow() -> int:
+        steps.append(1)
+        looking.set()
+        go_on.wait(20)
+        return 0
+
+    monkeypatch.setattr(follower, "step", slow)
+    with running(follower):
+        looking.wait(20)
+        follower.wake()
+        go_on.set()
+        until(lambda: len(steps) == 2)
+
+
+def test_however_often_it_is_woken_a_follower_does_not_spin(
+    datastore: Datastore, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(datastore, LOBBY)
+    looks = Looks(monkeypatch, follower)
+    with running(follower):
+        while len(looks.times) < 6:
+            follower.wake()
+    assert looks.times[5] - looks.times[0] >= 5 * 0.02
+
+
+@pytest.mark.usefixtures("only_when_woken")
+def test_a_follower_stops_at_once(datastore: Datastore, running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    follower = Follower(datastore, LOBBY)
+    looks = Looks(monkeypatch, follower)
+    with running(follower) as thread:
+        looks.wait_for(1)
+    assert not thread.is_alive()
+
+
+def test_a_follower_holds_no_connection_while_it_waits(
+    datastore: Datastore, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = Follower(datastore, LOBBY)
+    looks = Looks(monkeypatch, follower)
+    with running(follower):
+        looks.wait_for(2)
+        until(lambda: datastore.pool.get_stats()["pool_available"] == datastore.pool.get_stats()["pool_size"])
+
+
+def test_a_follower_goes_on_after_its_connection_was_cut(
+    datastore: Datastore, games: Games, database_url: str, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.runner.RETRY_SECONDS", 0.01)
+    with Datastore(database_url, connections=2) as its_own, running(Follower(its_own, LOBBY)):
         some_games(games, 1)
         until(lambda: position(database_url) == 7)
         with psycopg.connect(database_url, autocommit=True) as admin:
@@ -198,25 +219,17 @@ def test_a_follower_goes_on_after_its_connection_was_cut(datastore: Datastore, g
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
+        datastore.pool.check()
         some_games(games, 1)
         until(lambda: position(database_url) == 14)
-    finally:
-        stop.set()
-        thread.join()
-
-
-def test_the_library_s_own_function_for_appending_is_not_there(datastore: Datastore, games: Games) -> None:
-    with datastore.get_connection() as conn:
-        row = conn.execute("SELECT count(*) AS n FROM pg_proc WHERE proname LIKE 'es_insert_events%'").fetchone()
-    assert row == {"n": 0}
 
 
 def test_a_follower_outlives_an_event_that_it_does_not_know(
-    datastore: Datastore, games: Games, database_url: str, monkeypatch: pytest.MonkeyPatch
+    datastore: Datastore, games: Games, database_url: str, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some_games(games, 1)
     monkeypatch.setattr("projections.runner.RETRY_SECONDS", 0.01)
-    follower, stop = Follower(datastore, PROJECTIONS["lobby"]), threading.Event()
+    follower = Follower(datastore, LOBBY)
     step, failures = follower.step, list[int]()
 
     def unknown_at_first() -> int:
@@ -226,10 +239,11 @@ def test_a_follower_outlives_an_event_that_it_does_not_know(
         return step()
 
     monkeypatch.setattr(follower, "step", unknown_at_first)
-    thread = threading.Thread(target=follower.run, args=(stop,))
-    thread.start()
-    try:
+    with running(follower):
         until(lambda: position(database_url) == 7)
-    finally:
-        stop.set()
-        thread.join()
+
+
+def test_the_library_s_own_function_for_appending_is_not_there(datastore: Datastore, games: Games) -> None:
+    with datastore.get_connection() as conn:
+        row = conn.execute("SELECT count(*) AS n FROM pg_proc WHERE proname LIKE 'es_insert_events%'").fetchone()
+    assert row == {"n": 0}

@@ -1,30 +1,32 @@
-"""Read models whose tables an older program made: they are made anew, and filled from the log."""
+"""Read models whose tables an older program made, or nobody yet: they are made, and filled from the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 from psycopg import Cursor
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import DictRow
 
 from domain.application import Games
-from domain.storage import Datastore, Logged
+from domain.storage import Datastore, Logged, PersistenceError
 from domain.ticitaire.facts import Options
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.rules import OpenTickle
 from projections.deadlines import Deadlines
 from projections.lobby import Lobby, LobbyQueries, Status
+from projections.models import PROJECTIONS
 from projections.runner import Follower
 
 ADA: Final = UUID(int=1)
 
-FIRST_TABLES: Final = """
-DROP TABLE lobby_games, lobby_players;
+BESIDE_THE_LOG: Final = """
+DROP SCHEMA read_models, read_models_rebuild CASCADE;
 CREATE TABLE lobby_games (
     game uuid PRIMARY KEY,
     position bigint NOT NULL UNIQUE,
@@ -46,12 +48,12 @@ CREATE TABLE lobby_seats (
 );
 CREATE INDEX lobby_games_by_kind ON lobby_games (kind, position);
 CREATE INDEX lobby_seats_by_player ON lobby_seats (player, position);
+CREATE TABLE lobby_players (game uuid NOT NULL, player uuid NOT NULL);
+CREATE TABLE deadlines (game uuid PRIMARY KEY, due_at timestamptz NOT NULL, since timestamptz NOT NULL);
+CREATE TABLE projection_positions (name text PRIMARY KEY, position bigint NOT NULL);
+INSERT INTO projection_positions VALUES ('lobby', 3), ('deadlines', 3);
 """
-"""The list of games as its first version had it, when a game had one player."""
-FIRST_POSITIONS: Final = """
-ALTER TABLE projection_positions DROP COLUMN version;
-UPDATE projection_positions SET position = 3;
-"""
+"""What earlier programs left, in the schema of the log."""
 
 
 def some_games(games: Games) -> None:
@@ -66,17 +68,16 @@ def rows(database_url: str, query: str) -> list[tuple[Any, ...]]:
 
 def positions(database_url: str) -> dict[str, tuple[int, int]]:
     """Where each read model is in the log, and of which version its tables are."""
-    found = rows(database_url, "SELECT name, position, version FROM projection_positions")
+    found = rows(database_url, "SELECT name, position, version FROM read_models.projection_positions")
     return {name: (position, version) for name, position, version in found}
 
 
 @pytest.fixture
-def first_version(games: Games, database_url: str) -> None:
-    """A log, and the tables as the first program left them."""
+def earlier(games: Games, database_url: str) -> None:
+    """A log, and the tables as earlier programs left them."""
     some_games(games)
     with psycopg.connect(database_url) as connection:
-        connection.execute(FIRST_TABLES)
-        connection.execute(FIRST_POSITIONS)
+        connection.execute(BESIDE_THE_LOG)
 
 
 def caught_up(follower: Follower) -> None:
@@ -85,46 +86,58 @@ def caught_up(follower: Follower) -> None:
         pass
 
 
-@pytest.mark.usefixtures("first_version")
-def test_tables_of_the_first_version_are_made_anew_and_filled_from_the_log(
+@pytest.mark.usefixtures("earlier")
+def test_what_earlier_programs_kept_beside_the_log_is_made_anew_and_filled_from_it(
     datastore: Datastore, database_url: str
 ) -> None:
-    caught_up(Follower(datastore, Lobby()))
+    for projection in PROJECTIONS.values():
+        caught_up(Follower(datastore, projection))
     listed = LobbyQueries(datastore).games(player=ADA)
     assert [(row.kind, row.status, row.takes, row.players) for row in listed] == [
         ("tickle", Status.OPEN, 6, (ADA,)),
         ("ticitaire", Status.PLAYING, 1, (ADA,)),
     ]
-    assert positions(database_url)["lobby"] == (5, Lobby.version)
+    assert positions(database_url) == {"lobby": (5, Lobby.version), "deadlines": (5, Deadlines.version)}
+    assert rows(database_url, "SELECT count(*) FROM read_models.deadlines") == [(1,)]
 
 
-@pytest.mark.usefixtures("first_version")
-def test_what_the_first_version_had_besides_is_gone(datastore: Datastore, database_url: str) -> None:
+def beside_the_log(database_url: str) -> set[str]:
+    found = rows(database_url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {table for (table,) in found}
+
+
+@pytest.mark.usefixtures("earlier")
+def test_what_earlier_programs_kept_beside_the_log_is_gone(datastore: Datastore, database_url: str) -> None:
     Follower(datastore, Lobby()).create_tables()
-    assert rows(database_url, "SELECT to_regclass('lobby_seats')") == [(None,)]
+    left = beside_the_log(database_url)
+    assert left.isdisjoint({"lobby_games", "lobby_players", "lobby_seats", "deadlines", "projection_positions"})
+    assert "game_events" in left
 
 
-@pytest.mark.usefixtures("first_version")
-def test_tables_of_the_present_version_go_on_from_where_they_are(datastore: Datastore, database_url: str) -> None:
-    Follower(datastore, Deadlines()).create_tables()
-    assert positions(database_url)["deadlines"] == (3, Deadlines.version)
+@pytest.mark.usefixtures("earlier")
+def test_an_old_table_on_which_something_was_built_stays(datastore: Datastore, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("CREATE VIEW mine AS SELECT kind FROM lobby_games")
+    caught_up(Follower(datastore, Lobby()))
+    assert beside_the_log(database_url) & {"lobby_games", "lobby_seats"} == {"lobby_games"}
+    assert positions(database_url)["lobby"] == (5, Lobby.version)
 
 
 def test_making_tables_that_are_there_changes_nothing(games: Games, datastore: Datastore, database_url: str) -> None:
     some_games(games)
     follower = Follower(datastore, Lobby())
     caught_up(follower)
-    before = rows(database_url, "SELECT * FROM lobby_games"), positions(database_url)
+    before = rows(database_url, "SELECT * FROM read_models.lobby_games"), positions(database_url)
     follower.create_tables()
-    assert (rows(database_url, "SELECT * FROM lobby_games"), positions(database_url)) == before
+    assert (rows(database_url, "SELECT * FROM read_models.lobby_games"), positions(database_url)) == before
 
 
-@pytest.mark.usefixtures("first_version")
+@pytest.mark.usefixtures("earlier")
 def test_of_several_servers_that_start_at_once_one_makes_them_anew(datastore: Datastore, database_url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Follower(datastore, Lobby()).create_tables(), range(4)))
     caught_up(Follower(datastore, Lobby()))
-    assert rows(database_url, "SELECT count(*) FROM lobby_games") == [(2,)]
+    assert rows(database_url, "SELECT count(*) FROM read_models.lobby_games") == [(2,)]
 
 
 class Counter:
@@ -157,7 +170,7 @@ def test_a_newer_version_takes_in_the_whole_log(
     some_games(games)
     for version in versions:
         caught_up(Follower(datastore, Counter(version)))
-    assert rows(database_url, "SELECT events, by FROM counted") == expected
+    assert rows(database_url, "SELECT events, by FROM read_models.counted") == expected
 
 
 @pytest.fixture
@@ -170,7 +183,7 @@ def newer(games: Games, datastore: Datastore) -> None:
 
 def counted(database_url: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
     """What the tables hold, and their position and version."""
-    return rows(database_url, "SELECT events, by FROM counted"), positions(database_url)["counter"]
+    return rows(database_url, "SELECT events, by FROM read_models.counted"), positions(database_url)["counter"]
 
 
 @pytest.mark.parametrize(
@@ -214,3 +227,50 @@ def test_the_newer_program_goes_on_from_where_it_was(datastore: Datastore, datab
 def test_a_step_without_tables_says_so(datastore: Datastore) -> None:
     with pytest.raises(LookupError, match="has no tables yet"):
         Follower(datastore, Counter(1)).step()
+
+
+# Roles
+
+
+ROLE: Final = """
+DROP SCHEMA read_models, read_models_rebuild CASCADE;
+CREATE ROLE {role};
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT SELECT ON game_events TO {role};
+"""
+ROOM: Final = """
+CREATE SCHEMA read_models;
+CREATE SCHEMA read_models_rebuild;
+GRANT USAGE, CREATE ON SCHEMA read_models, read_models_rebuild TO {role};
+"""
+
+
+@pytest.fixture
+def app_role(games: Games, database_url: str) -> Iterator[str]:
+    """A role that may read the log, and make nothing in the database."""
+    some_games(games)
+    role = f"tic_test_{uuid4().hex}"
+    with psycopg.connect(database_url) as connection:
+        connection.execute(ROLE.format(role=role))
+    yield role
+    with psycopg.connect(database_url) as connection:
+        connection.execute(f"DROP OWNED BY {role}")
+        connection.execute(f"DROP ROLE {role}")
+
+
+def test_a_role_that_has_the_two_schemas_only_can_follow_and_rebuild(database_url: str, app_role: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(ROOM.format(role=app_role))
+    with Datastore(make_conninfo(database_url, options=f"-c role={app_role}"), connections=2) as datastore:
+        for projection in PROJECTIONS.values():
+            follower = Follower(datastore, projection)
+            caught_up(follower)
+            assert follower.rebuild(lambda _done, _total: None) == 5
+            caught_up(follower)
+        assert len(LobbyQueries(datastore).games()) == 2
+
+
+def test_a_role_that_has_no_room_for_read_models_is_told_so(database_url: str, app_role: str) -> None:
+    url = make_conninfo(database_url, options=f"-c role={app_role}")
+    with Datastore(url, connections=2) as datastore, pytest.raises(PersistenceError, match="permission denied"):
+        Follower(datastore, Lobby()).create_tables()

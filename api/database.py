@@ -1,0 +1,305 @@
+"""The database as a server finds it: made where its role is the log's owner, and otherwise looked at.
+
+Two roles keep the log append-only. The owner makes the tables, and the function by which alone events are appended.
+Servers run as another, which may read the log and call that function: `tic db init` makes it so. Where there is only
+one role, as with the embedded database, the log's trigger still refuses every change; but its owner could drop it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from psycopg import Cursor, errors
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import DictRow
+from psycopg.sql import SQL, Identifier, Literal
+
+from api import accounts, timekeeper
+from api.privileges import TABLES, grant, lacks, oversteps
+from domain import vault
+from domain.log_tables import create_log, is_guarded
+from domain.storage import Datastore
+from projections.tables import BUILD, LIVE, make_room
+
+__all__ = ["AppRole", "NotSetUp", "Standing", "check", "init", "prepare", "prepare_tables", "standing", "url_as"]
+
+VERSION: Final = 1
+"""Of all that is made here. It is noted in the database, so that nothing is made anew at each start."""
+
+LONGEST_NAME: Final = 63
+"""Bytes; PostgreSQL cuts off what is longer."""
+
+_OF_THE_SERVER: Final[tuple[str, ...]] = (
+    *("hostaddr", "service", "connect_timeout", "options", "target_session_attrs", "load_balance_hosts"),
+    *("sslmode", "sslnegotiation", "sslrootcert", "channel_binding", "gssencmode"),
+)
+"""What a URL says of the server, and not of the role."""
+
+_LOCK_WAIT: Final = "5s"
+"""How long the making of tables waits for writers. Others wait behind it, so it gives up and can be tried again."""
+
+_STANDING: Final = """
+SELECT current_user::text AS role, current_database()::text AS database,
+       pg_get_userbyid(d.datdba)::text AS database_owner, pg_get_userbyid(log.relowner)::text AS owner,
+       coalesce(pg_has_role(log.relowner, 'MEMBER'), false) AS owns,
+       coalesce(substring(obj_description(log.oid, 'pg_class') FROM 'set-up ([0-9]+)')::integer, 0) AS version,
+       (SELECT bool_and(to_regclass('public.' || name) IS NOT NULL) FROM unnest(%s::text[]) AS name) AS whole,
+       (SELECT bool_and(to_regclass(name) IS NOT DISTINCT FROM to_regclass('public.' || name))
+          FROM unnest(%s::text[]) AS name) AS found
+  FROM pg_database AS d LEFT JOIN pg_class AS log ON log.oid = to_regclass('public.game_events')
+ WHERE d.datname = current_database()
+"""
+
+_OTHERS_TABLES: Final = """
+SELECT n.nspname AS schema, c.relname AS name, pg_get_userbyid(c.relowner)::text AS owner
+  FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+ WHERE n.nspname IN (%s, %s) AND c.relkind = 'r' AND pg_get_userbyid(c.relowner) <> %s
+ ORDER BY n.nspname, c.relname
+"""
+
+
+class NotSetUp(Exception):
+    """The database lacks what this role needs of it; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who is connected, and what that role finds."""
+
+    role: str
+    database: str
+    database_owner: str
+    owner: str | None
+    """Whose the log is; None where there is no log."""
+    owns: bool
+    """Whether the role may act as the owner."""
+    version: int
+    """Of what was set up; 0 where that was never noted."""
+    whole: bool
+    """Whether no table is missing."""
+    found: bool
+    """Whether the tables' bare names lead to them."""
+    guarded: bool
+    """Whether the trigger that keeps the log is on."""
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether all is there as this program makes it."""
+        return self.owner is not None and self.version == VERSION and self.whole and self.guarded
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a database that is not set up for the role."""
+        owner = self.owner or f"{self.database_owner}, or of another who may create tables in it"
+        role = "ROLE" if self.role in {self.owner, self.database_owner} else shlex.quote(self.role)
+        return f"Run `tic db init --app-role {role}` with the DATABASE_URL of {owner}"
+
+
+def standing(cursor: Cursor[DictRow]) -> Standing:
+    """Return who is connected and what that role finds."""
+    row = cursor.execute(_STANDING, (list(TABLES), list(TABLES))).fetchone()
+    if row is None:
+        raise LookupError("the database does not know itself")
+    return Standing(**row, guarded=is_guarded(cursor))
+
+
+def prepare(datastore: Datastore) -> None:
+    """Have ready what a server needs: the tables are made by their owner, and looked for by any other role.
+
+    Raises:
+        NotSetUp: something is missing that this role may not make.
+        PersistenceError: the database is away, or said no.
+    """
+    prepare_tables(datastore)
+    with datastore.transaction() as cursor:
+        found = standing(cursor)
+        if others := cursor.execute(_OTHERS_TABLES, (LIVE, BUILD, found.role)).fetchall():
+            owner = others[0]["owner"]
+            raise NotSetUp(
+                f"The read models belong to the role {owner}, and {found.role} is connected. Run servers as {owner};"
+                f" or run `tic db init --app-role ROLE` as {found.owner}, with the role for servers from now on"
+            )
+
+
+def prepare_tables(datastore: Datastore) -> None:
+    """Have ready what is needed without the read models.
+
+    Raises:
+        NotSetUp, PersistenceError: as ``prepare``.
+    """
+    with datastore.transaction() as cursor:
+        found = standing(cursor)
+        _must_not_be_newer(found)
+        if found.owner is not None and not found.owns:
+            _must_be_usable(cursor, found)
+    if not found.up_to_date and (found.owner is None or found.owns):
+        with datastore.alone(), datastore.transaction(commit=True) as cursor, _refused(found):
+            _make(cursor, standing(cursor))
+
+
+def check(datastore: Datastore) -> tuple[Standing, list[str]]:
+    """Look whether a server can run as the connected role, and make nothing.
+
+    Returns:
+        Who that is; and what the role may do and a server need not, each as the statement that would take it away.
+
+    Raises:
+        NotSetUp, PersistenceError: as ``prepare``.
+    """
+    with datastore.transaction() as cursor:
+        found = standing(cursor)
+        _must_not_be_newer(found)
+        if found.owns and found.up_to_date:
+            return found, []
+        _must_be_usable(cursor, found)
+        return found, oversteps(cursor, found.role)
+
+
+def url_as(url: str, role: str, *, database: str) -> str:
+    """Return the URL of the same server for a role, with no password or any other secret."""
+    said = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    rest = {name: said[name] for name in _OF_THE_SERVER if name in said}
+    host, port = said.get("host", ""), said.get("port", "")
+    if re.fullmatch(r"[\w.-]+", host) and re.fullmatch("[0-9]*", port):
+        address = f"{host}:{port}" if port else host
+    else:  # several, or the folder of a socket
+        address, rest = "", {"host": host, "port": port, **rest}
+    rest = {name: value for name, value in rest.items() if value}
+    question = "?" + urlencode(rest, quote_via=quote, safe="") if rest else ""
+    return f"postgresql://{quote(role, safe='')}@{address}/{quote(database, safe='')}{question}"
+
+
+@dataclass(frozen=True, slots=True)
+class AppRole:
+    """What became of the role that servers run as."""
+
+    role: str
+    database: str
+    made: bool
+    """Whether it was made now."""
+    password_set: bool
+    lacks: list[str]
+    """Statements that are still to be run by an administrator, so that it can do its work."""
+    oversteps: list[str]
+    """Statements that would take from it what it need not have, and that the owner may not run."""
+
+
+def init(datastore: Datastore, role: str, *, password: str | None) -> AppRole:
+    """Make all that is missing, as the owner, and a role for servers with the privileges that they need.
+
+    It may be done again at any time. Nothing is done where any of it can't be. The password goes to the server as what
+    it keeps of it, which is made here.
+
+    Raises:
+        NotSetUp: the connected role may not make what is missing, or the other one can't be the servers'.
+        PersistenceError: the database is away, or said no.
+    """
+    with datastore.alone(), datastore.transaction(commit=True) as cursor:
+        found = standing(cursor)
+        _must_not_be_newer(found)
+        if found.owner is not None and not found.owns:
+            raise NotSetUp(f"The log belongs to {found.owner}: run this with the DATABASE_URL of that role")
+        if role in {found.role, found.owner}:
+            raise NotSetUp(f"{role} owns the log, or is about to: servers need another role, which does not")
+        if not 0 < len(role.encode()) <= LONGEST_NAME or "\0" in role:
+            raise NotSetUp(f"The name of a role has 1 to {LONGEST_NAME} bytes")
+        with _refused(found):
+            made, password_set = _have_role(cursor, found, role, password)
+            if not found.up_to_date:
+                _make(cursor, found)
+            _be_owner(cursor, found)
+            make_room(cursor)
+            for table in cursor.execute(_OTHERS_TABLES, (LIVE, BUILD, role)).fetchall():
+                # A server of the role fills its own from the log.
+                name = Identifier(table["schema"], table["name"])
+                cursor.execute(SQL("DROP TABLE {} CASCADE").format(name))
+            grant(cursor, role)
+        return AppRole(role, found.database, made, password_set, lacks(cursor, role), oversteps(cursor, role))
+
+
+def _have_role(cursor: Cursor[DictRow], found: Standing, role: str, password: str | None) -> tuple[bool, bool]:
+    """Make the role where it is missing; tell whether it was made, and whether the password was set."""
+    there = cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is not None
+    if there and password is None:
+        return False, False
+    statement = SQL("{} ROLE {} {}").format(
+        SQL("ALTER" if there else "CREATE"), Identifier(role), SQL("" if there else "LOGIN")
+    )
+    if password is not None:
+        kept = cursor.connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256")
+        statement += SQL(" PASSWORD {}").format(Literal(kept.decode()))
+    try:
+        with cursor.connection.transaction():
+            cursor.execute(statement)
+    except errors.InsufficientPrivilege:
+        if there:
+            return False, False
+        name = Identifier(role).as_string(cursor)
+        raise NotSetUp(
+            f"{found.role} may not create roles, and there is no role {role}. Let an administrator run:"
+            f" CREATE ROLE {name} LOGIN PASSWORD '...'; then run this again"
+        ) from None
+    return not there, password is not None
+
+
+def _make(cursor: Cursor[DictRow], found: Standing) -> None:
+    """Make what is missing, as the log's owner, and note the version."""
+    if found.up_to_date:
+        return
+    _be_owner(cursor, found)
+    cursor.execute(SQL("SET LOCAL lock_timeout = {}").format(_LOCK_WAIT))
+    create_log(cursor)
+    for tables in (vault.TABLES, accounts.TABLES, timekeeper.TABLES):
+        cursor.execute(tables)
+    note = f"The events of all games. Append-only: no row is ever changed or deleted. (tic, set-up {VERSION})"
+    cursor.execute(SQL("COMMENT ON TABLE public.game_events IS {}").format(note))
+
+
+def _be_owner(cursor: Cursor[DictRow], found: Standing) -> None:
+    """Act as the owner until the transaction ends, so that all is his, whoever is connected."""
+    if found.owner not in {None, found.role}:
+        cursor.execute(SQL("SET LOCAL ROLE {}").format(Identifier(found.owner or "")))
+
+
+def _must_not_be_newer(found: Standing) -> None:
+    if found.version > VERSION:
+        raise NotSetUp(
+            f"The database {found.database} was set up by a newer program (set-up {found.version}; this one knows"
+            f" {VERSION}). Start that one"
+        )
+
+
+def _must_be_usable(cursor: Cursor[DictRow], found: Standing) -> None:
+    if not found.up_to_date:
+        told = f"set-up {found.version}" if found.version else "no set-up, or that of an earlier program"
+        raise NotSetUp(f"The database {found.database} has {told}; this program needs set-up {VERSION}. {found.remedy}")
+    if missing := lacks(cursor, found.role):
+        raise NotSetUp(f"The role {found.role} may not do what a server does. {found.remedy}. Missing: {missing[0]}")
+    if not found.found:
+        raise NotSetUp(
+            f"The role {found.role} has a search_path that does not lead to the schema public first."
+            " Leave it out of DATABASE_URL, and see ALTER ROLE ... RESET search_path"
+        )
+
+
+@contextmanager
+def _refused(found: Standing) -> Iterator[None]:
+    """Say what to do where the database refuses to make something."""
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        said = error.diag.message_primary
+        raise NotSetUp(
+            f"The database {found.database} is not set up, and the role {found.role} may not do it ({said})."
+            f" {found.remedy}"
+        ) from error
+    except errors.LockNotAvailable as error:
+        raise NotSetUp(
+            f"The database {found.database} is not set up yet, and others hold its tables. Try again in a moment"
+        ) from error

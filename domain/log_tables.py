@@ -1,0 +1,147 @@
+"""The log's table, as the eventsourcing library reads it, and the one function by which it is written."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg import Cursor
+from psycopg.rows import DictRow
+
+__all__ = ["APPEND_FUNCTION", "APPEND_SIGNATURE", "EVENTS_TABLE", "LOG_LOCK", "MOST_WAIT"]
+__all__ += ["create_log", "is_guarded"]
+
+EVENTS_TABLE: Final = "game_events"
+
+LOG_LOCK: Final = 8_420_125
+"""The advisory lock by which writers take turns. A lock of the table would wait for a vacuum, and stop it."""
+MOST_WAIT: Final = "5s"
+"""How long a writer waits for his turn."""
+
+TABLE: Final = """
+CREATE TABLE IF NOT EXISTS public.game_events (
+    originator_id uuid NOT NULL,
+    originator_version bigint NOT NULL CHECK (originator_version > 0),
+    topic text NOT NULL,
+    state bytea NOT NULL,
+    notification_id bigserial,
+    PRIMARY KEY (originator_id, originator_version)
+) WITH (
+    autovacuum_enabled = true,
+    autovacuum_vacuum_threshold = 100000000,
+    autovacuum_vacuum_scale_factor = 0.5,
+    autovacuum_analyze_threshold = 1000,
+    autovacuum_analyze_scale_factor = 0.01
+)
+"""
+
+INDEX: Final = """
+CREATE UNIQUE INDEX IF NOT EXISTS game_events_notification_id_idx ON public.game_events (notification_id ASC)
+"""
+
+APPEND_SIGNATURE: Final = "public.append_events(integer[], uuid[], bigint[], text[], bytea[])"
+
+APPEND_FUNCTION: Final = f"""
+CREATE OR REPLACE FUNCTION public.append_events(
+    appends integer[], games uuid[], versions bigint[], topics text[], states bytea[],
+    OUT refused integer[], OUT positions bigint[]
+) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- Where one array is shorter than another, its missing values come as NULL.
+    IF num_nulls(appends, games, versions, topics, states) > 0
+       OR EXISTS (SELECT FROM unnest(appends, games, versions, topics, states)
+                              AS o (append, game, version, topic, state)
+                   WHERE num_nulls(o.append, o.game, o.version, o.topic, o.state) > 0) THEN
+        RAISE EXCEPTION 'every event has an append, a game, a version, a topic and a state'
+              USING ERRCODE = 'null_value_not_allowed';
+    END IF;
+    PERFORM set_config('lock_timeout', '{MOST_WAIT}', true);
+    -- Held until the commit: the order of positions is the order of commits, and a follower misses nothing.
+    PERFORM pg_advisory_xact_lock({LOG_LOCK});
+    -- Only now can it be seen what others have appended. An append is refused, whole, where it is not the next events
+    -- of one game, in their order and side by side; the others go on.
+    SELECT coalesce(array_agg(DISTINCT a.append), '{{}}') INTO refused
+      FROM (SELECT o.append, o.game, min(o.version) AS first,
+                   max(o.place) - min(o.place) + 1 = count(*)
+                   AND max(o.version - o.place) = min(o.version - o.place) AS side_by_side,
+                   count(*) OVER (PARTITION BY o.append) AS games
+              FROM unnest(appends, games, versions) WITH ORDINALITY AS o (append, game, version, place)
+             GROUP BY o.append, o.game) AS a
+     WHERE a.games > 1
+        OR NOT a.side_by_side
+        -- Not by EXISTS: a plan from the days of a short log would read the whole of it, whatever its length now.
+        OR a.first <> 1 + coalesce((SELECT max(e.originator_version) FROM public.game_events AS e
+                                     WHERE e.originator_id = a.game), 0);
+    WITH inserted AS (
+        INSERT INTO public.game_events (originator_id, originator_version, topic, state)
+        SELECT o.game, o.version, o.topic, o.state
+          FROM unnest(appends, games, versions, topics, states)
+               WITH ORDINALITY AS o (append, game, version, topic, state, place)
+         WHERE o.append <> ALL (refused)
+         ORDER BY o.place
+        RETURNING notification_id
+    )
+    SELECT coalesce(array_agg(notification_id ORDER BY notification_id), '{{}}') INTO positions FROM inserted;
+END
+$$
+"""  # noqa: S608 - made of constants
+
+TRIGGER: Final = "game_events_append_only"
+
+TRIGGER_FUNCTION: Final = """
+CREATE OR REPLACE FUNCTION public.keep_game_events() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'the log is append-only: no % of game_events', TG_OP USING ERRCODE = 'insufficient_privilege';
+END
+$$
+"""
+
+GUARD: Final = (
+    f"DROP TRIGGER IF EXISTS {TRIGGER} ON public.game_events",
+    # For each statement, so that it is also refused where it meets no row.
+    f"""
+    CREATE TRIGGER {TRIGGER} BEFORE UPDATE OR DELETE OR TRUNCATE ON public.game_events
+    FOR EACH STATEMENT EXECUTE FUNCTION public.keep_game_events()
+    """,
+    # Always: also where a session calls itself a replica.
+    f"ALTER TABLE public.game_events ENABLE ALWAYS TRIGGER {TRIGGER}",
+)
+
+GUARDED: Final = f"""
+SELECT count(*) = 1 AS guarded FROM pg_trigger
+ WHERE tgrelid = to_regclass('public.game_events') AND tgname = '{TRIGGER}' AND tgenabled = 'A'
+"""  # noqa: S608 - made of constants
+
+LOG_VIEW: Final = """
+CREATE OR REPLACE VIEW public.game_log AS
+SELECT notification_id AS position,
+       originator_id AS game,
+       originator_version AS seq,
+       topic AS type,
+       convert_from(state, 'UTF8')::json AS event,
+       encode(sha256('tic/event/v1\n'::bytea || state), 'hex') AS hash
+  FROM public.game_events
+"""
+
+
+def is_guarded(cursor: Cursor[DictRow]) -> bool:
+    """Tell whether the trigger that refuses changes is there and on."""
+    return cursor.execute(GUARDED).fetchone() == {"guarded": True}
+
+
+def create_log(cursor: Cursor[DictRow]) -> None:
+    """Make the log's table, its function, its guard and the SQL view ``game_log`` where they are missing.
+
+    Not for every start: making an index or a trigger holds up writers for a moment.
+    """
+    cursor.execute(TABLE)
+    cursor.execute(INDEX)
+    cursor.execute("DROP FUNCTION IF EXISTS public.append_events(uuid[], bigint[], text[], bytea[])")  # of 0.1
+    cursor.execute(APPEND_FUNCTION)
+    cursor.execute(f"REVOKE EXECUTE ON FUNCTION {APPEND_SIGNATURE} FROM PUBLIC")
+    cursor.execute(TRIGGER_FUNCTION)
+    cursor.execute("REVOKE EXECUTE ON FUNCTION public.keep_game_events() FROM PUBLIC")
+    if not is_guarded(cursor):
+        for statement in GUARD:
+            cursor.execute(statement)
+    cursor.execute(LOG_VIEW)
