@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint types contracts schema generate lock bench clean
+.PHONY: help install serve test test-faults lint types contracts schema generate lock bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -20,12 +20,16 @@ serve: $(STAMP) ## start the server (on an embedded PostgreSQL unless DATABASE_U
 	$(BIN)/tic serve
 
 # What is tested around the domain. Its coverage is that of its own tests: counting lines takes time.
-OUTSIDE := tests/api tests/projections tests/test_readme.py
+OUTSIDE := tests/api tests/projections tests/servers tests/faults/test_checker.py tests/test_readme.py
 
 test: $(STAMP) ## run the tests, with the floor of coverage
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report= $(foreach path,$(OUTSIDE),--ignore=$(path))
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report= \
+	  --ignore=tests/faults $(foreach path,$(OUTSIDE),--ignore=$(path))
 	$(BIN)/python -m coverage report --include='domain/*' --fail-under=95
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(OUTSIDE)
+
+test-faults: $(STAMP) ## kill, cut off and fill up what the server stands on, and check what it had promised (minutes)
+	$(BIN)/python -m pytest -n 0 tests/faults
 
 lint: $(STAMP) ## ruff: style and format
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import structlog
@@ -53,10 +53,9 @@ class Outage:
     began: datetime
     ended: datetime
 
-    @property
-    def seconds(self) -> int:
-        """How long it was, rounded up."""
-        return math.ceil((self.ended - self.began).total_seconds())
+    def took(self, deadline: Deadline) -> int:
+        """Return how much of a deadline's time it took, in seconds, rounded up."""
+        return math.ceil((self.ended - max(self.began, deadline.since)).total_seconds())
 
 
 class Timekeeper:
@@ -65,6 +64,7 @@ class Timekeeper:
     def __init__(self, datastore: Datastore, games: Games, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock: Final = clock
         self._beaten = -math.inf
+        self._last_beat = datetime.min.replace(tzinfo=UTC)
         self._datastore: Final = datastore
         self._games: Final = games
         self._deadlines: Final = DeadlineQueries(datastore)
@@ -87,29 +87,34 @@ class Timekeeper:
         Raises:
             PersistenceError, Undecided: the database is away; the next step goes on from there.
         """
-        self._beat()
+        now = self._beat()
         for outage in self._to_give_back():
             if not self._caught_up() or not self._give_back(outage):
                 return  # nothing is ended before all has been given back
-        for deadline in self._deadlines.due(first=BATCH):
+        # By the time of the heartbeat: had the clock leapt since then, an outage would first have to be given back.
+        for deadline in self._deadlines.due(now, first=BATCH):
             self._act(deadline, RunOutOfTime(), key=None)
 
-    def _beat(self) -> None:
-        """Leave a heartbeat, at most one a second, and note an outage where the last one is too old."""
+    def _beat(self) -> datetime:
+        """Leave a heartbeat, at most one a second, and note an outage where the last one is too old.
+
+        Return the time of the last one.
+        """
         if self._clock() - self._beaten < INTERVAL_SECONDS / 2:
-            return
+            return self._last_beat
         with self._datastore.transaction(commit=True) as cursor:
             cursor.execute("SET LOCAL synchronous_commit = off")
             now = "SELECT clock_timestamp() AS now, (SELECT at FROM heartbeat FOR UPDATE) AS last"
             row = cursor.execute(now).fetchone()
             if row is None:
-                return
+                raise LookupError("the database does not tell the time")
             if row["last"] and (row["now"] - row["last"]).total_seconds() > self._grace:
                 insert = "INSERT INTO outages (began, ended) VALUES (%s, %s)"
                 cursor.execute(insert, (row["last"], row["now"]))
             upsert = "INSERT INTO heartbeat (at) VALUES (%s) ON CONFLICT (one) DO UPDATE SET at = EXCLUDED.at"
             cursor.execute(upsert, (row["now"],))
-        self._beaten = self._clock()
+        self._beaten, self._last_beat = self._clock(), row["now"]
+        return self._last_beat
 
     def _to_give_back(self) -> list[Outage]:
         with self._datastore.get_connection() as conn:
@@ -125,18 +130,23 @@ class Timekeeper:
 
     def _give_back(self, outage: Outage) -> bool:
         """Give an outage back to every game it took from; tell whether all have it."""
-        whole, found = True, self._deadlines.running_through(outage.began)
+        # Whoever began within the grace before its end began when a server ran again, and had not beaten yet.
+        until = outage.ended - timedelta(seconds=self._grace)
+        whole, found = True, self._deadlines.running_during(outage.began, until)
         for deadline in found:
             # The key makes it happen once, whichever server comes to it, and however often.
             # It names the deadline, for the turn may end meanwhile, and the next one has lost no time.
-            extend = ExtendDeadline(seconds=outage.seconds, deadline=deadline.due_at)
+            extend = ExtendDeadline(seconds=outage.took(deadline), deadline=deadline.due_at)
             whole &= self._act(deadline, extend, key=f"outage {outage.id}")
         if whole:
             with self._datastore.transaction(commit=True) as cursor:
                 cursor.execute("UPDATE outages SET given_back = TRUE WHERE id = %s", (outage.id,))
             if found:
                 _logger.info(
-                    "time was given back", began=outage.began.isoformat(), seconds=outage.seconds, games=len(found)
+                    "time was given back",
+                    began=outage.began.isoformat(),
+                    ended=outage.ended.isoformat(),
+                    games=len(found),
                 )
         return whole
 

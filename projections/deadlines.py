@@ -69,6 +69,8 @@ class Deadline:
 
     game: UUID
     due_at: datetime
+    since: datetime
+    """When the time began that ends with it."""
 
 
 class DeadlineQueries:
@@ -77,23 +79,25 @@ class DeadlineQueries:
     def __init__(self, datastore: Datastore) -> None:
         self._datastore: Final = datastore
 
-    def due(self, *, first: int) -> list[Deadline]:
-        """Return at most ``first`` games whose deadline has passed, by the database's clock, the oldest first.
+    def due(self, at: datetime, *, first: int) -> list[Deadline]:
+        """Return at most ``first`` games whose deadline had passed at that time, the oldest first.
 
         Raises:
             OperationalError: the database is away.
         """
         query = (
-            "SELECT game, due_at FROM read_models.deadlines"
-            " WHERE due_at <= clock_timestamp() ORDER BY due_at, game LIMIT %s"
+            "SELECT game, due_at, since FROM read_models.deadlines WHERE due_at <= %s ORDER BY due_at, game LIMIT %s"
         )
-        return [Deadline(**row) for row in self._datastore.read(query, (first,))]
+        return [Deadline(**row) for row in self._datastore.read(query, (at, first))]
 
-    def running_through(self, began: datetime) -> list[Deadline]:
-        """Return the games whose time was running at that moment, and did not run out before it.
+    def running_during(self, began: datetime, ended: datetime) -> list[Deadline]:
+        """Return the games whose time was running at some moment between the two, and did not run out before.
 
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT game, due_at FROM read_models.deadlines WHERE since < %s AND due_at > %s ORDER BY due_at, game"
-        return [Deadline(**row) for row in self._datastore.read(query, (began, began))]
+        query = (
+            "SELECT game, due_at, since FROM read_models.deadlines"
+            " WHERE since < %s AND due_at > %s ORDER BY due_at, game"
+        )
+        return [Deadline(**row) for row in self._datastore.read(query, (ended, began))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -298,6 +298,33 @@ def test_the_timekeeper_outlives_whatever_fails(timekeeper: Timekeeper, monkeypa
     monkeypatch.setattr("api.timekeeper.INTERVAL_SECONDS", 0)
     timekeeper.run(stop)
     assert len(steps) == 2
+
+
+def test_a_game_that_began_after_the_last_heartbeat_is_given_back_what_it_lost(
+    timekeeper: Timekeeper, games: Games, limited: UUID, database_url: str
+) -> None:
+    deadline = games.game(limited).table.deadline
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE heartbeat SET at = at - interval '30 seconds'")
+        connection.execute("UPDATE read_models.deadlines SET since = (SELECT at + interval '1 second' FROM heartbeat)")
+    timekeeper.step()
+    assert timedelta(seconds=29) <= games.game(limited).table.deadline - deadline <= timedelta(seconds=31)
+
+
+def test_a_clock_that_leaps_between_the_heartbeat_and_the_look_at_what_is_due_ends_nothing(
+    timekeeper: Timekeeper, games: Games, limited: UUID, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beat = timekeeper._beat
+
+    def leaps() -> datetime:
+        now = beat()
+        wind_on(database_url, 90)
+        Clock(monkeypatch).wind_on(90)
+        return now - timedelta(seconds=90)  # what it was before the leap, as the clock tells it after
+
+    monkeypatch.setattr(timekeeper, "_beat", leaps)
+    timekeeper.step()
+    assert not games.game(limited).table.over
 
 
 def test_a_game_opened_after_the_outage_gets_nothing(
