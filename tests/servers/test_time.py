@@ -56,7 +56,8 @@ async def test_what_has_run_out_is_ended_once_though_two_servers_have_decided_it
     deadlines = DeadlineQueries(datastore)
 
     async def due() -> set[UUID]:
-        return {deadline.game for deadline in await asyncio.to_thread(deadlines.due, first=1_000)} & begun.keys()
+        found = await asyncio.to_thread(lambda: deadlines.due(games.now(), first=1_000))
+        return {deadline.game for deadline in found} & begun.keys()
 
     async with asyncio.timeout(2 * PATIENCE), AsyncExitStack() as stack:
         async with holding(database_url, TIMEKEEPING) as looks:
