@@ -27,7 +27,7 @@ from api.live import Live, patiently, stopped
 from api.schema import KINDS, LIMITS, PUBLIC, schema
 from api.settings import Settings
 from api.timekeeper import Timekeeper
-from domain.application import Games
+from domain.application import CONNECTIONS, Games
 from domain.events import Event
 from domain.game import Game
 from domain.storage import CHANNEL, Datastore, EventRecorder
@@ -72,8 +72,9 @@ class _House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
-        # Each follower takes one for its steps, and the timekeeper one.
-        connections = self.settings.threads + len(PROJECTIONS) + 2
+        # One for everyone who may want one, so that nobody waits for another: the threads that read, those of the
+        # commands, each follower for its steps, the timekeeper; and one more.
+        connections = self.settings.threads + CONNECTIONS + len(PROJECTIONS) + 2
         datastore = Datastore(self.url, connections=connections)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 import structlog
 
@@ -28,6 +29,8 @@ INTERVAL_SECONDS: Final = 1.0
 GRACE_SECONDS: Final = 10
 """Silence of all servers that is longer than this is an outage, and given back."""
 BATCH: Final = 100
+ASIDE_SECONDS: Final = 60.0
+"""Before a game that could not be read is tried again."""
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS public.heartbeat (
@@ -64,6 +67,7 @@ class Timekeeper:
     def __init__(self, datastore: Datastore, games: Games, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock: Final = clock
         self._beaten = -math.inf
+        self._set_aside: Final[dict[UUID, float]] = {}
         self._last_beat = datetime.min.replace(tzinfo=UTC)
         self._datastore: Final = datastore
         self._games: Final = games
@@ -92,8 +96,12 @@ class Timekeeper:
             if not self._caught_up() or not self._give_back(outage):
                 return  # nothing is ended before all has been given back
         # By the time of the heartbeat: had the clock leapt since then, an outage would first have to be given back.
-        for deadline in self._deadlines.due(now, first=BATCH):
-            self._act(deadline, RunOutOfTime(), key=None)
+        last: Deadline | None = None
+        while due := self._deadlines.due(now, after=last, first=BATCH):
+            last = due[-1]
+            for deadline in due:
+                if self._set_aside.get(deadline.game, -math.inf) <= self._clock():
+                    self._act(deadline, RunOutOfTime(), key=None)
 
     def _beat(self) -> datetime:
         """Leave a heartbeat, at most one a second, and note an outage where the last one is too old.
@@ -164,4 +172,7 @@ class Timekeeper:
         except Exception:
             # One game that can't be read must not keep the time of all others.
             _logger.exception("a game's time can't be kept", game=str(deadline.game))
+            self._set_aside[deadline.game] = self._clock() + ASIDE_SECONDS
+        else:
+            self._set_aside.pop(deadline.game, None)
         return True

@@ -20,15 +20,16 @@ from eventsourcing.persistence import InterfaceError, OperationalError
 
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Deciders
-from domain.events import SERVER, Cause, Event, content_digest, key_digest, player_actor
+from domain.events import SERVER, Cause, Event, content_digest, key_digest, player_actor, read_event
 from domain.game import Answered, Game
-from domain.games import DECIDERS, RULESETS
+from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.gathering import Gathering, Item, Told
 from domain.lifecycle import GameOpened, SeedsRevealed
-from domain.storage import EventMapper, EventRecorder, LogBusy
+from domain.storage import EventMapper, EventRecorder, NotAsked
 from domain.vault import Vault
 
 __all__ = [
+    "CONNECTIONS",
     "AlreadyOpened",
     "GameNotFound",
     "Games",
@@ -43,8 +44,11 @@ __all__ += ["WrongKind"]
 
 MAX_ATTEMPTS: Final = 12
 """How often a command that names no version is decided again after another server's event came first."""
-ASIDE: Final = 4
-"""Threads for what one request alone needs first: a game to be read, seeds to be drawn, an answer to be found again."""
+ASIDE: Final = 2
+"""Threads for what one request alone needs before its batch, a game read or seeds drawn, and as many for what it needs
+after it, an answer found again."""
+CONNECTIONS: Final = 2 * ASIDE + 1
+"""To the database, at most; beside those of the threads that call ``Games`` to read."""
 MAX_APPENDS: Final = 3
 """How often the same events are offered to a database that goes away at the commit."""
 
@@ -150,12 +154,14 @@ class Games:
         self._known: Final[OrderedDict[UUID, Game]] = OrderedDict()
         self._known_lock: Final = threading.Lock()
         self._batches: Final = Gathering[_Request, Outcome](self._serve, key=lambda request: request.game_id)
-        self._aside: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-aside")
+        self._before: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-before")
+        self._after: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-after")
 
     def close(self) -> None:
         """Wait until every command that was asked for is on disk or refused. Nothing can be asked for any more."""
-        self._aside.shutdown()
+        self._before.shutdown()
         self._batches.close()
+        self._after.shutdown()
 
     # Commands
 
@@ -208,7 +214,7 @@ class Games:
 
             return _Request(game_id, decide)
 
-        self._after(prepare, told)
+        self._prepared(prepare, told)
 
     def handle(
         self,
@@ -326,9 +332,9 @@ class Games:
             self._read([game_id])
             return request
 
-        self._after(read, told)
+        self._prepared(read, told)
 
-    def _after(self, prepare: Callable[[], _Request], told: Told[Outcome]) -> None:
+    def _prepared(self, prepare: Callable[[], _Request], told: Told[Outcome]) -> None:
         """Hand in a request that needs the database first, for itself alone: others must not wait for that."""
 
         def run() -> None:
@@ -339,7 +345,7 @@ class Games:
             else:
                 self._batches.submit(request, told)
 
-        self._aside.submit(run)
+        self._before.submit(run)
 
     # A batch
 
@@ -363,7 +369,7 @@ class Games:
             try:
                 found = game if isinstance(game, Exception) else item.value.decide(game, now)
                 if isinstance(found, _Repeat):
-                    self._aside.submit(self._tell_again, item, found)
+                    self._after.submit(self._tell_again, item, found)
             except Exception as error:  # noqa: BLE001 - a refusal, or a fault of this game alone
                 found = error
             if isinstance(found, Exception):
@@ -385,13 +391,17 @@ class Games:
         for _ in range(MAX_APPENDS if steps else 0):
             try:
                 appended = self._recorder.append(offered)
-            except LogBusy as error:
-                if away is None:  # nothing was offered before, so nothing is in doubt
-                    return _fail(steps, LogBusy)
+            except NotAsked as error:
+                if away is None:  # nothing was offered before either, so nothing is in doubt
+                    return _fail(steps, type(error), error)
                 away = error
             except (OperationalError, InterfaceError) as error:
                 away = error
                 self._recorder.drop_dead_connections()
+            except Exception as error:
+                if away is None:
+                    raise
+                away = error  # what was offered before may stand in the log all the same
             else:
                 return self._told(steps, [positions is not None for positions in appended], in_doubt=away is not None)
         return _fail(steps, Undecided, away)
@@ -416,7 +426,7 @@ class Games:
         last = events[-1]
         try:
             stored = self._recorder.span(last.game, after=last.seq - 1, first=1)
-        except OperationalError as error:
+        except Exception as error:
             raise Undecided from error
         return bool(stored) and stored[0].data == last.data
 
@@ -483,16 +493,17 @@ class Games:
         asked = [(game_id, game.version if game else 0) for game_id, game in zip(game_ids, known, strict=True)]
         newer, now = self._recorder.newer(asked)
         games: list[Game | Exception | None] = []
-        for game_id, game, events in zip(game_ids, known, newer, strict=True):
+        for game_id, game, stored in zip(game_ids, known, newer, strict=True):
             try:
-                games.append(self._brought_up(game_id, game, events))
+                games.append(self._brought_up(game_id, game, stored))
             except Exception as error:  # noqa: BLE001 - one game that can't be read must not stop the others
                 games.append(error)
         return games, now
 
-    def _brought_up(self, game_id: UUID, known: Game | None, events: Sequence[Event]) -> Game | None:
-        if known is None and not events:
+    def _brought_up(self, game_id: UUID, known: Game | None, newer: Sequence[bytes]) -> Game | None:
+        if known is None and not newer:
             return None
+        events = [read_event(stored, FACT_TYPES) for stored in newer]
         game = (known or self._first_read(game_id, events)).after(events)
         self._keep_in_mind(game)
         return game

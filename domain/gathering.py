@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final, Generic, TypeAlias, TypeVar
 
 __all__ = ["Gathering", "Item", "Told"]
@@ -87,7 +88,13 @@ class Gathering(Generic[T, R]):
             if self._at_work >= self._batches or item.key in self._busy:
                 return
             self._at_work += 1
-        self._threads.submit(self._run)
+        try:
+            self._threads.submit(self._run)
+        except BaseException:  # closed, or no thread can be started: the next one tries again
+            with self._lock:
+                self._at_work -= 1
+                self._waiting.remove(item)
+            raise
 
     def close(self) -> None:
         """Wait until all that was submitted is ended. Nothing can be submitted any more."""
@@ -108,7 +115,8 @@ class Gathering(Generic[T, R]):
             error = raised
         for item in batch:
             if not item.accounted_for:
-                item.end(error)
+                with suppress(Exception):  # of the one who is told: the others are waiting
+                    item.end(error)
 
     def _take(self) -> list[Item[T, R]]:
         """Take the next batch, in the order of coming, at most one item for a key; none ends the thread's turn."""

@@ -28,6 +28,7 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
 from psycopg import Cursor
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, RowFactory, dict_row, tuple_row
 from psycopg.sql import Composed
 from psycopg_pool import PoolTimeout
@@ -44,6 +45,8 @@ __all__ = [
     "EventRecorder",
     "LogBusy",
     "Logged",
+    "NoConnection",
+    "NotAsked",
     "PersistenceError",
     "log_after",
     "log_end",
@@ -60,6 +63,16 @@ IDLE_SECONDS: Final = 10
 AWAY_SECONDS: Final = 1.0
 """How long it is believed that the database is away, without asking."""
 
+UNLESS_THE_URL_SAYS: Final[dict[str, str | int]] = {
+    "application_name": "tic",
+    # A machine that has vanished must be noticed before the kernel would, which waits for a quarter of an hour.
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""How connections are opened."""
+
 T = TypeVar("T")
 
 
@@ -74,10 +87,15 @@ class Datastore(PostgresDatastore):
             dbname="", host="", port="", user="", password="", idle_in_transaction_session_timeout=IDLE_SECONDS
         )
         self._away_until = 0.0
+        unsaid = {
+            name: value
+            for name, value in {**UNLESS_THE_URL_SAYS, "connect_timeout": max(2, round(patience))}.items()
+            if name not in conninfo_to_dict(url)
+        }
         self.pool = ConnectionPool(
             url,
             connection_class=psycopg.Connection[DictRow],
-            kwargs={"row_factory": dict_row, "connect_timeout": max(2, round(patience)), "application_name": "tic"},
+            kwargs={"row_factory": dict_row, **unsaid},
             min_size=1,
             max_size=connections,
             open=True,
@@ -88,14 +106,16 @@ class Datastore(PostgresDatastore):
         )
 
     def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
-        """Return what readies a new connection: as the library does, and with commits that are on disk."""
+        """Return what readies a new connection: as the library does, and whatever the database's defaults are."""
         ready = super().after_connect_func()
 
         def after_connect(conn: psycopg.Connection[Any]) -> None:
             ready(conn)
+            # A commit that is told is on disk; and whoever has waited for the log's lock sees what came before him.
             conn.execute(
-                "SELECT set_config('synchronous_commit', 'on', false)"
-                " WHERE current_setting('synchronous_commit') = 'off'"
+                "SELECT set_config('default_transaction_isolation', 'read committed', false),"
+                " CASE WHEN current_setting('synchronous_commit') = 'off'"
+                " THEN set_config('synchronous_commit', 'on', false) END"
             )
 
         return after_connect
@@ -107,16 +127,21 @@ class Datastore(PostgresDatastore):
         Where none could be had a moment ago, say so at once: callers would wait in a queue for the same answer.
 
         Raises:
+            NoConnection: none can be had, so the database has not been asked for anything.
             OperationalError: the database is away.
         """
         if time.monotonic() < self._away_until:
-            raise OperationalError("the database was away a moment ago")
+            raise NoConnection("the database was away a moment ago")
         try:
             with self.pool.connection() as conn:
-                yield conn
+                try:
+                    yield conn
+                except psycopg.errors.ReadOnlySqlTransaction:
+                    conn.close()  # to a standby, perhaps, which it will stay; the next one may lead elsewhere
+                    raise
         except PoolTimeout as error:
             self._away_until = time.monotonic() + AWAY_SECONDS
-            raise OperationalError(str(error)) from error
+            raise NoConnection(str(error)) from error
         except psycopg.Error as error:
             raise _told(error) from error
 
@@ -173,6 +198,9 @@ def _told(error: psycopg.Error) -> PersistenceError:
 
 
 _ERRORS: Final[tuple[tuple[type[psycopg.Error], type[PersistenceError]], ...]] = (
+    # The driver takes these two for faults of ours. They say that this database, or connection, will not do for now.
+    (psycopg.errors.ReadOnlySqlTransaction, OperationalError),
+    (psycopg.errors.IdleInTransactionSessionTimeout, OperationalError),
     (psycopg.InterfaceError, InterfaceError),
     (psycopg.OperationalError, OperationalError),
     (psycopg.IntegrityError, IntegrityError),
@@ -181,11 +209,16 @@ _ERRORS: Final[tuple[tuple[type[psycopg.Error], type[PersistenceError]], ...]] =
 )
 
 
-class LogBusy(OperationalError):
-    """Another writer held the log for too long; nothing was appended."""
+class NotAsked(OperationalError):
+    """The database was not asked, or has done nothing: nothing is in doubt."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args or ("the log is held by another writer: nothing was appended",))
+
+class NoConnection(NotAsked):
+    """No connection could be had."""
+
+
+class LogBusy(NotAsked):
+    """Another writer held the log for too long; nothing was appended."""
 
 
 class EventMapper(Mapper[UUID]):
@@ -263,17 +296,17 @@ class EventRecorder(PostgresApplicationRecorder):
         """Replace the idle connections that a failover has left dead."""
         self._datastore.pool.check()
 
-    def newer(self, games: Sequence[tuple[UUID, int]]) -> tuple[list[list[Event]], datetime]:
-        """Return, for each game and version, the game's events after that version; and the database's time.
+    def newer(self, games: Sequence[tuple[UUID, int]]) -> tuple[list[list[bytes]], datetime]:
+        """Return, for each game and version, the game's events after that version as stored; and the database's time.
 
         Raises:
             OperationalError: the database is away.
         """
         ids, versions = [game for game, _ in games], [version for _, version in games]
         (_, _, now, _), *rows = self._datastore.read(_NEWER, (ids, versions), row_factory=tuple_row)
-        found: list[list[Event]] = [[] for _ in games]
+        found: list[list[bytes]] = [[] for _ in games]
         for place, _, _, state in rows:
-            found[place - 1].append(read_event(state, FACT_TYPES))
+            found[place - 1].append(state)
         return found, now
 
     def now(self) -> datetime:

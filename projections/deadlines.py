@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
@@ -79,16 +79,23 @@ class DeadlineQueries:
     def __init__(self, datastore: Datastore) -> None:
         self._datastore: Final = datastore
 
-    def due(self, at: datetime, *, first: int) -> list[Deadline]:
+    def due(self, at: datetime, *, after: Deadline | None = None, first: int) -> list[Deadline]:
         """Return at most ``first`` games whose deadline had passed at that time, the oldest first.
+
+        Args:
+            at: the time.
+            after: those that follow this one.
+            first: how many.
 
         Raises:
             OperationalError: the database is away.
         """
         query = (
-            "SELECT game, due_at, since FROM read_models.deadlines WHERE due_at <= %s ORDER BY due_at, game LIMIT %s"
+            "SELECT game, due_at, since FROM read_models.deadlines"
+            " WHERE due_at <= %s AND (due_at, game) > (%s, %s) ORDER BY due_at, game LIMIT %s"
         )
-        return [Deadline(**row) for row in self._datastore.read(query, (at, first))]
+        place = (after.due_at, after.game) if after else (datetime.min.replace(tzinfo=UTC), UUID(int=0))
+        return [Deadline(**row) for row in self._datastore.read(query, (at, *place, first))]
 
     def running_during(self, began: datetime, ended: datetime) -> list[Deadline]:
         """Return the games whose time was running at some moment between the two, and did not run out before.

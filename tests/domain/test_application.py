@@ -13,12 +13,12 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from eventsourcing.persistence import IntegrityError, OperationalError, StoredEvent
+from eventsourcing.persistence import DatabaseError, IntegrityError, OperationalError, StoredEvent
 
 from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, Undecided, VersionConflict
 from domain.decider import PUBLIC, Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.storage import Datastore, EventRecorder, LogBusy
+from domain.storage import Datastore, EventRecorder, LogBusy, NoConnection
 from domain.ticitaire.facts import Options, Spot
 from domain.ticitaire.rules import MoveCards, OpenTicitaire, TakeBack, TurnStock
 from domain.vault import Keyring, ServerKey, Vault
@@ -348,6 +348,118 @@ def test_a_busy_log_after_a_lost_reply_leaves_the_outcome_undecided(
     monkeypatch.setattr(recorder, "append", fail)
     with pytest.raises(Undecided):
         play(games, game, turn)
+
+
+@pytest.mark.parametrize("error", [DatabaseError, IntegrityError, ValueError], ids=lambda error: error.__name__)
+def test_whatever_goes_wrong_after_a_lost_reply_leaves_the_outcome_undecided(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    game = open_game(games).game.id
+    insert = recorder.append
+
+    def lost_then_wrong(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        monkeypatch.setattr(recorder, "append", wrong)
+        insert(appends)
+        raise OperationalError("the connection is gone")
+
+    def wrong(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        raise error("something else")
+
+    monkeypatch.setattr(recorder, "append", lost_then_wrong)
+    with pytest.raises(Undecided):
+        play(games, game, turn)
+    assert games.game(game).version == 4
+
+
+def test_what_is_wrong_at_the_first_attempt_is_told_as_it_is(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = open_game(games).game.id
+
+    def wrong(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        raise DatabaseError("the function is missing")
+
+    monkeypatch.setattr(recorder, "append", wrong)
+    with pytest.raises(DatabaseError, match="the function is missing"):
+        play(games, game, turn)
+
+
+def test_a_command_for_which_no_connection_can_be_had_is_not_in_doubt(vault: Vault, database_url: str) -> None:
+    with Datastore(database_url, connections=1, patience=0.2) as datastore:
+        recorder = EventRecorder(datastore)
+        games = Games(recorder, vault)
+        game = open_game(games).game.id
+        append = recorder.append
+
+        def while_another_has_it(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+            with datastore.get_connection():
+                return append(appends)
+
+        recorder.append = while_another_has_it  # type: ignore[method-assign]
+        with pytest.raises(NoConnection):
+            play(games, game, turn)
+
+
+# Many at a time
+
+
+@contextmanager
+def together(games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
+    """Hold a first append until the block ends: what is asked for in the block goes in the next batch, together."""
+    first, insert = open_game(games).game.id, recorder.append
+    entered, go_on = threading.Event(), threading.Event()
+
+    def held(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        monkeypatch.setattr(recorder, "append", insert)
+        entered.set()
+        assert go_on.wait(10)
+        return insert(appends)
+
+    with ThreadPoolExecutor(10) as pool:
+        monkeypatch.setattr(recorder, "append", held)
+        holding = pool.submit(play, games, first, turn)
+        assert entered.wait(10)
+        yield pool
+        while len(games._batches._waiting) < 2:
+            pass
+        go_on.set()
+        assert holding.result().game.version == 4
+
+
+def test_a_game_that_can_not_be_read_fails_alone_in_its_batch(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer, healthy = open_game(games).game.id, open_game(games).game.id
+    recorder.append([[StoredEvent(newer, 4, "tomorrow.Fact", b'{"type":"tomorrow.Fact"}')]])
+    with together(games, recorder, monkeypatch) as pool:
+        outcomes = [pool.submit(play, games, game, turn) for game in (newer, healthy)]
+    assert isinstance(outcomes[0].exception(), ValueError)
+    assert outcomes[1].result().game.version == 4
+
+
+def test_a_refusal_fails_alone_in_its_batch(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused, healthy = open_game(games).game.id, open_game(games).game.id
+    with together(games, recorder, monkeypatch) as pool:
+        outcomes = [pool.submit(play, games, game, turn, expected=2 + n) for n, game in enumerate((refused, healthy))]
+    assert isinstance(outcomes[0].exception(), VersionConflict)
+    assert outcomes[1].result().game.version == 4
+
+
+def test_closing_waits_for_every_answer_those_said_again_included(
+    games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, other = open_game(games).game.id, open_game(games).game.id
+    play(games, said, turn, key="the first turn")
+    with ThreadPoolExecutor(1) as closing:
+        with together(games, recorder, monkeypatch) as pool:
+            again = pool.submit(play, games, said, turn, key="the first turn")
+            new = pool.submit(play, games, other, turn)
+            closed = closing.submit(games.close)
+        closed.result(10)
+    assert again.result(0).repeated
+    assert new.result(0).game.version == 4
 
 
 def test_the_recorder_reports_a_version_that_is_taken(games: Games, recorder: EventRecorder) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
+import pytest
+
 from domain.gathering import Gathering, Item, Unfinished
 
 PATIENCE = 10
@@ -164,6 +166,41 @@ def test_nothing_of_it_is_left_once_it_is_forgotten() -> None:
     thread.join(PATIENCE)
     assert not thread.is_alive()
     assert there() is None
+
+
+def test_one_who_fails_to_be_told_holds_up_nobody() -> None:
+    desk = Desk()
+    desk.ends = lambda _: None  # so that all are told that they were forgotten
+
+    def fails(_: object) -> None:
+        raise RuntimeError("nobody at home")
+
+    gathering = Gathering[str, str](desk.work, key=lambda word: word[0])
+    gathering.submit("_", fails)
+    assert desk.entered.wait(PATIENCE)
+    gathering.submit("ant", fails)
+    bee = hand_in(gathering, "bee")
+    desk.go_on.set()
+    assert isinstance(bee.exception(PATIENCE), Unfinished)
+    assert isinstance(hand_in(gathering, "cat").exception(PATIENCE), Unfinished)
+
+
+def test_an_item_for_which_no_thread_can_be_started_is_refused_and_the_next_one_tries_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    desk.go_on.set()
+    gathering = Gathering[str, str](desk.work, key=lambda word: word[0])
+    with monkeypatch.context() as patch:
+
+        def fails(_: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        patch.setattr(gathering._threads, "submit", fails)
+        with pytest.raises(RuntimeError, match="can't start"):
+            hand_in(gathering, "ant")
+    assert hand_in(gathering, "bee").result(PATIENCE) == "BEE"
+    assert desk.batches == [["bee"]]
 
 
 def test_closing_waits_until_all_that_was_handed_in_is_ended() -> None:
