@@ -23,7 +23,7 @@ from domain.decider import AnyDecider, Command, Deciders
 from domain.events import SERVER, Cause, Event, content_digest, key_digest, player_actor, read_event
 from domain.game import Answered, Game
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
-from domain.gathering import Gathering, Item, Told
+from domain.gathering import Gathering, Item, Told, asked
 from domain.lifecycle import GameOpened, SeedsRevealed
 from domain.storage import EventMapper, EventRecorder, NotAsked
 from domain.vault import Vault
@@ -183,9 +183,10 @@ class Games:
             RuleViolation: the rules refuse it.
             Undecided, OperationalError: the database is away.
         """
-        return _awaited(
+        outcome: Future[Outcome] = asked(
             lambda told: self.ask_to_open(kind, command, player=player, key=key, told=told, game_id=game_id)
         )
+        return outcome.result()
 
     def ask_to_open(
         self,
@@ -243,7 +244,7 @@ class Games:
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
-        return _awaited(
+        outcome: Future[Outcome] = asked(
             lambda told: self.ask(
                 game_id,
                 command,
@@ -255,6 +256,7 @@ class Games:
                 kind=kind,
             )
         )
+        return outcome.result()
 
     def ask(
         self,
@@ -279,7 +281,7 @@ class Games:
         self._ask(
             game_id,
             lambda game: command(game.table.seat_of(player)),
-            lambda asked, now: _cause(player, asked, key, now),
+            lambda made, now: _cause(player, made, key, now),
             expected_version,
             told,
             admit,
@@ -294,11 +296,12 @@ class Games:
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
-        return _awaited(
+        outcome: Future[Outcome] = asked(
             lambda told: self._ask(
-                game_id, lambda _: command, lambda asked, now: _cause(None, asked, key, now), None, told
+                game_id, lambda _: command, lambda made, now: _cause(None, made, key, now), None, told
             )
         )
+        return outcome.result()
 
     def _ask(
         self,
@@ -312,16 +315,16 @@ class Games:
         def decide(game: Game | None, now: datetime) -> _Step | _Repeat:
             if game is None:
                 raise GameNotFound
-            asked = command(game)
-            cause = cause_of(asked, now)
+            made = command(game)
+            cause = cause_of(made, now)
             if cause.key in game.answered:  # before all else: who has left the table is told so again
                 return _answered(game, cause)
             admit(game)
-            if not isinstance(asked, game.decider.commands):
+            if not isinstance(made, game.decider.commands):
                 raise WrongKind(game.decider.kind)
             if expected_version is not None and expected_version != game.version:
                 raise VersionConflict(game.version)
-            return _Step(game, game.events_of(asked, cause))
+            return _Step(game, game.events_of(made, cause))
 
         request = _Request(game_id, decide)
         if game_id in self._known:
@@ -490,8 +493,8 @@ class Games:
     def _read(self, game_ids: Sequence[UUID]) -> tuple[list[Game | Exception | None], datetime]:
         """Return the games as the log has them, or why one can't be read, and the database's time."""
         known = [self._known.get(game_id) for game_id in game_ids]
-        asked = [(game_id, game.version if game else 0) for game_id, game in zip(game_ids, known, strict=True)]
-        newer, now = self._recorder.newer(asked)
+        wanted = [(game_id, game.version if game else 0) for game_id, game in zip(game_ids, known, strict=True)]
+        newer, now = self._recorder.newer(wanted)
         games: list[Game | Exception | None] = []
         for game_id, game, stored in zip(game_ids, known, newer, strict=True):
             try:
@@ -549,20 +552,6 @@ def _fail(
         raised.__cause__ = cause
         item.end(raised)
     return []
-
-
-def _awaited(ask: Callable[[Told[Outcome]], None]) -> Outcome:
-    """Wait for what an asking tells."""
-    answer: Future[Outcome] = Future()
-
-    def told(outcome: Outcome | BaseException) -> None:
-        if isinstance(outcome, BaseException):
-            answer.set_exception(outcome)
-        else:
-            answer.set_result(outcome)
-
-    ask(told)
-    return answer.result()
 
 
 def _cause(player: UUID | None, command: Command, key: str | None, now: datetime) -> Cause:

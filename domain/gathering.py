@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, Generic, TypeAlias, TypeVar
 
-__all__ = ["Gathering", "Item", "Told"]
+__all__ = ["Gathering", "Item", "Told", "asked"]
 
 MOST: Final = 256
 """Items in one batch."""
@@ -49,6 +49,20 @@ class Item(Generic[T, R]):
     def ended_later(self) -> None:
         """Say that the item is ended outside of its batch, which is not waited for."""
         self.accounted_for = True
+
+
+def asked(ask: Callable[[Told[R]], object]) -> Future[R]:
+    """Return the future of what is told to the function that ``ask`` is given."""
+    answer: Future[R] = Future()
+
+    def told(result: R | BaseException) -> None:
+        if isinstance(result, BaseException):
+            answer.set_exception(result)
+        else:
+            answer.set_result(result)
+
+    ask(told)
+    return answer
 
 
 class Gathering(Generic[T, R]):

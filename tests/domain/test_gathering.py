@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from domain.gathering import Gathering, Item, Unfinished
+from domain.gathering import Gathering, Item, Unfinished, asked
 
 PATIENCE = 10
 
@@ -21,16 +21,7 @@ Batch = Sequence[Item[str, str]]
 
 def hand_in(gathering: Gathering[T, T], value: T) -> Future[T]:
     """Hand in an item; return what becomes of it."""
-    future: Future[T] = Future()
-
-    def told(result: T | BaseException) -> None:
-        if isinstance(result, BaseException):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
-
-    gathering.submit(value, told)
-    return future
+    return asked(lambda told: gathering.submit(value, told))
 
 
 class Desk:
