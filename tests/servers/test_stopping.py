@@ -129,7 +129,7 @@ def test_it_ended_as_it_was_told(departure: Departure) -> None:
 
 
 def test_it_answered_what_it_had_begun_unless_it_was_killed(departure: Departure) -> None:
-    assert any(answer is not None for answer in departure.asked) == (departure.how == signal.SIGTERM)
+    assert {answer is not None for answer in departure.asked} == {departure.how == signal.SIGTERM}
 
 
 def test_moves_under_way_there_have_one_effect_when_they_are_sent_again_to_another(departure: Departure) -> None:
