@@ -24,6 +24,7 @@ from api.database import prepare
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unavailable
 from api.live import Live, patiently, stopped
+from api.records import records_route
 from api.schema import KINDS, LIMITS, PUBLIC, schema
 from api.settings import Settings
 from api.timekeeper import Timekeeper
@@ -185,11 +186,12 @@ def create_app(settings: Settings, url: str, keys: Keys, served: strawberry.Sche
         allow_origins=settings.cors_origins,
         allow_methods=["GET", "POST"],
         allow_headers=["Accept", "Authorization", "Content-Type", "X-Request-Id"],
-        expose_headers=["X-Request-Id"],
+        expose_headers=["ETag", "X-Request-Id"],
     )
     routes = [
         Route("/", _to_graphql),
         Route("/healthz", _healthy),
+        records_route(lambda: house.world),
         Route(GRAPHQL_PATH, house.endpoint),
         WebSocketRoute(GRAPHQL_PATH, house.endpoint),
     ]

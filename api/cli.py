@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,16 +24,27 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
+from api.archives import lines_in, writing
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
+from api.faults import Fault
 from api.ids import read_id
 from api.logs import configure_logs, uvicorn_log_config
+from api.records import game_of
+from api.replaying import HAS_KEYS, Reel, keyboard, watch
+from api.replays import ReplayView
 from api.schema import LIMITS
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, Settings, SettingsError, write_keys
+from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.catalogue import catalogue
-from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, PersistenceError
+from domain.events import Event
+from domain.games import FACT_TYPES, RULESETS
+from domain.lifecycle import GameOpened
+from domain.record_reading import lines_of, read_record, read_records
+from domain.records import BrokenRecord, Record, write_record
+from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, PersistenceError, log_end
 from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.hints import Hints
 from projections.models import PROJECTIONS
@@ -388,6 +399,151 @@ def project_run() -> None:
             stop.set()
             for thread in threads:
                 thread.join()
+
+
+def _game(text: str) -> UUID:
+    try:
+        return game_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}, or the game's UUID") from None
+
+
+@app.command("export")
+def export_records(
+    games: Annotated[
+        list[UUID] | None, typer.Argument(parser=_game, help="The games' ids or UUIDs.", metavar="[GAME]...")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every game of the log.")] = False,
+    kind: Annotated[str | None, typer.Option(help=f"Only games of this kind: {', '.join(RULESETS)}.")] = None,
+    since: Annotated[
+        int | None, typer.Option(min=0, help="Only games with an event after this position in the log; each whole.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file instead of printing; compressed if its name ends in .gz.")
+    ] = None,
+) -> None:
+    """Write games as records, in the order of the log: lines of JSON with the exact bytes of every event."""
+    if bool(games) == (every or since is not None or kind is not None):
+        raise typer.BadParameter(
+            "name the games, or ask for --all of them, those of a --kind, or those --since a position"
+        )
+    if kind not in (None, *RULESETS):
+        raise typer.BadParameter(f"there is no kind {kind!r}; there are: {', '.join(RULESETS)}")
+    topics = [fact.topic for fact in FACT_TYPES.values() if issubclass(fact, GameOpened) and kind in (None, fact.kind)]
+    with _datastore(Settings.load()) as datastore:
+        recorder, events = EventRecorder(datastore), 0
+        with datastore.transaction() as cursor:
+            end = log_end(cursor)  # before the list is made, so that whatever comes after is after it
+        found = recorder.opened(topics, changed_after=since or 0, among=games)
+        if missing := set(games or ()).difference(found):
+            _fail(f"there is no game {', '.join(sorted(map(str, missing)))}")
+        with writing(output) as write, _progress() as progress:
+            for game in progress.track(found, description="Exporting games"):
+                if last := recorder.newest(game):
+                    write(write_record(events_up_to(last, recorder.span)))
+                    events += last.seq
+    err.print(f"Games: {len(found)}. Events: {events}. For what comes later: --since {end}")
+
+
+@app.command("import")
+def import_records(files: Annotated[list[Path], typer.Argument(help="Files of records; .gz if compressed.")]) -> None:
+    """Take the games of records into the store, for reading and replaying.
+
+    A file is checked whole before any of it is taken in. A game that the store holds already is passed over if it has
+    every event of the record; if not, the file is refused.
+    """
+    with _datastore(Settings.load()) as datastore:
+        recorder = EventRecorder(datastore)
+        for file in files:
+            taken: list[bool] = []
+            try:
+                for record in _records(file, "Checking"):
+                    holds(recorder, record)
+                taken += take_in(recorder, _records(file, "Importing"))
+            except OSError as error:
+                _fail(f"{file} can't be read: {error.strerror or error}")
+            except BrokenRecord as error:
+                _fail(f"{file}, {error}")
+            except HeldOtherwise as error:
+                _fail(f"{file}, line {error.record.line}: {error}")
+            err.print(f"{file}: games taken in: {sum(taken)}; here already: {taken.count(False)}.", markup=False)
+
+
+def _records(file: Path, doing: str) -> Iterator[Record]:
+    with lines_in(file) as (lines, position), _progress() as progress:
+        task = progress.add_task(f"{doing} {escape(file.name)}", total=file.stat().st_size)
+        for record in read_records(lines):
+            progress.update(task, completed=position())
+            yield record
+        progress.update(task, completed=position())
+
+
+@app.command("replay")
+def replay(
+    game: Annotated[
+        str,
+        typer.Argument(
+            help="A file with one record (.gz if compressed), - for one that comes in, or a game's id or UUID.",
+            metavar="FILE|GAME",
+        ),
+    ],
+    seen_as: Annotated[
+        ReplayView,
+        typer.Option(
+            "--as", case_sensitive=False, help="Whose eyes it is seen with; others than PUBLIC's once it is over."
+        ),
+    ] = ReplayView.PUBLIC,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print a sentence for each event, as where there is no terminal.")
+    ] = False,
+    notation: Annotated[bool, typer.Option("--notation", help="Print the game in short: docs/notation.md.")] = False,
+    pace: Annotated[
+        float, typer.Option(min=0.05, max=60, help="Seconds for each position where it plays by itself.")
+    ] = 1.0,
+) -> None:
+    """Play a game again in a terminal, forwards and backwards: a record, or a game of the log."""
+    try:
+        reel = Reel(_events_of(game), seen_as)
+    except Fault as error:
+        _fail(error.message)
+    screen = Console(highlight=False)
+    if notation:
+        out.print(*reel.notation(), sep="\n", markup=False)
+    elif plain or not screen.is_terminal or screen.is_dumb_terminal:
+        for seq in range(1, len(reel) + 1):
+            out.print(f"{seq:>4}  {reel.words(seq)}", markup=False)
+    elif not HAS_KEYS:
+        _fail("there are no keys to be read on Windows: ask for --plain or --notation")
+    else:
+        try:
+            with keyboard() as keys:
+                watch(reel, screen, keys, pace=pace)
+        except OSError as error:
+            _fail(f"no keys can be read here ({error.strerror or error}): ask for --plain or --notation")
+
+
+def _events_of(game: str) -> Sequence[Event]:
+    """Return all events of the game that a record holds, or the log."""
+    try:
+        if game == "-":
+            return read_record(lines_of(sys.stdin.buffer)).events
+        if (file := Path(game)).is_file():
+            with lines_in(file) as (lines, _):
+                return read_record(lines).events
+    except BrokenRecord as error:
+        _fail(f"{'the record' if game == '-' else game}, {error}")
+    except OSError as error:
+        _fail(f"{game} can't be read: {error.strerror or error}")
+    try:
+        id_ = game_of(game)
+    except ValueError:
+        _fail(f"{game} is neither a file nor the id of a game")
+    with _datastore(Settings.load()) as datastore:
+        recorder = EventRecorder(datastore)
+        last = recorder.newest(id_)
+        if last is None:
+            _fail(f"there is no game {game}")
+        return tuple(events_up_to(last, recorder.span))
 
 
 @app.command("schema")

@@ -9,7 +9,7 @@ import strawberry
 
 from api.grid import GridCell, cells
 from domain import decider
-from domain.application import GameNotFound, KeyReused, NotSeated, VersionConflict, WrongKind
+from domain.application import GameNotFound, KeyReused, NotSeated, SealedElsewhere, VersionConflict, WrongKind
 from domain.decider import RuleViolation
 
 __all__ = [
@@ -120,7 +120,16 @@ def invalid_input(message: str, *path: str) -> InvalidInputError:
     return InvalidInputError(code="INVALID_INPUT", message=message, path=["input", *path])
 
 
-Refusable = (RuleViolation, VersionConflict, KeyReused, GameNotFound, NotSeated, WrongKind, InvalidInput)
+Refusable = (
+    RuleViolation,
+    VersionConflict,
+    KeyReused,
+    GameNotFound,
+    NotSeated,
+    WrongKind,
+    SealedElsewhere,
+    InvalidInput,
+)
 """What ``refusal`` tells as a value; everything else is a top-level error."""
 
 
@@ -168,6 +177,12 @@ def refusal(error: Exception) -> Refusal:
         case WrongKind():
             return invalid_input(
                 f"This is a game of {error.kind}, which does not know this request: see its legalActions.", "gameId"
+            )
+        case SealedElsewhere():
+            return invalid_input(
+                "This game came here as a record while it was under way: it can be watched, and is played on where it "
+                "was opened.",
+                "gameId",
             )
         case InvalidInput():
             return invalid_input(str(error), *error.path)

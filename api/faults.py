@@ -13,6 +13,7 @@ the codes below, and `extensions.requestId`, which the log knows too.
     ├── BadUserInput         BAD_USER_INPUT              a variable or argument has the wrong type
     ├── Unauthenticated      UNAUTHENTICATED             the token is missing, malformed, unknown or revoked
     ├── Forbidden            FORBIDDEN                   the caller is known and may not
+    │   └── StillSealed      STILL_SEALED                nobody may before the game is over
     ├── NotFound             NOT_FOUND                   there is nothing with that id
     ├── TooManyOperations    TOO_MANY_OPERATIONS         the socket runs as many operations as it may
     ├── SlowReader           SLOW_READER                 the subscriber fell behind and was cut off
@@ -43,6 +44,7 @@ __all__ = [
     "ParseFailed",
     "QueryTooComplex",
     "SlowReader",
+    "StillSealed",
     "TooManyOperations",
     "Unauthenticated",
     "Unavailable",
@@ -140,6 +142,12 @@ class Forbidden(Fault):
 
     code = "FORBIDDEN"
     default_status = 403
+
+
+class StillSealed(Forbidden):
+    """Cards were asked for that are open to everyone once the game is over, and to nobody who asks before."""
+
+    code = "STILL_SEALED"
 
 
 class NotFound(Fault):

@@ -10,9 +10,11 @@ from typing import Annotated, Any, Final, TypeAlias, cast
 from uuid import UUID
 
 import strawberry
+from rich.console import RenderableType
 
 from api.accounts import Scope
 from api.context import Info
+from api.drawing import Pen
 from api.errors import (
     GameNotFoundError,
     IdempotencyKeyReusedError,
@@ -30,7 +32,7 @@ from api.ids import read_id, write_id
 from api.nodes import Node, page_size
 from api.players import Player, player
 from domain.application import GameNotFound, Outcome
-from domain.decider import Command, OpenCommand, Viewer
+from domain.decider import Command, Fact, OpenCommand, Viewer
 from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
@@ -295,6 +297,8 @@ class Kind:
     """What its lists hold as a rule, by type and field: by that the cost of a query is told."""
     efforts: Mapping[str, int]
     """What its dear fields cost besides, likewise."""
+    draw: Callable[[Any, Fact, Pen], RenderableType]
+    """Draws what a viewer may see of the table in a terminal; a fact says what has just happened."""
 
 
 REPLAY_EFFORT: Final = 2_000

@@ -26,6 +26,7 @@ from api.limits import Limits
 from api.lobby import After, First, GameConnection, GameFilter, list_games
 from api.nodes import Node
 from api.players import Player, PlayersMutation, Token, player
+from api.replays import REPLAY_EFFORTS, REPLAY_LENGTHS, ReplaysQuery
 from api.sharing import Edition, Feed, Offer
 from api.tables import TablesMutation
 from domain.application import GameNotFound
@@ -41,8 +42,8 @@ T = TypeVar("T")
 _KINDS: Final = (ticitaire.KIND, tickle.KIND, poker.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
 LIMITS: Final = Limits(
-    usual_lengths=dict(ChainMap(USUAL_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))),
-    efforts=dict(ChainMap(EFFORTS, *(dict(kind.efforts) for kind in _KINDS))),
+    usual_lengths=dict(ChainMap(USUAL_LENGTHS, REPLAY_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))),
+    efforts=dict(ChainMap(EFFORTS, REPLAY_EFFORTS, *(dict(kind.efforts) for kind in _KINDS))),
 )
 """What one request may ask for."""
 
@@ -96,7 +97,7 @@ GameId = Annotated[strawberry.ID, strawberry.argument(description="The game's id
 
 
 @strawberry.type(description="What can be asked.")
-class Query:
+class Query(ReplaysQuery):
     """The queries."""
 
     @strawberry.field(description="What this server is and plays.")

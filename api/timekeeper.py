@@ -17,7 +17,7 @@ from uuid import UUID
 
 import structlog
 
-from domain.application import GameNotFound, Games, KeyReused, Undecided, VersionConflict
+from domain.application import GameNotFound, Games, KeyReused, SealedElsewhere, Undecided, VersionConflict
 from domain.decider import Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, RunOutOfTime
 from domain.storage import Datastore, PersistenceError, log_end
@@ -169,6 +169,8 @@ class Timekeeper:
             return True  # it is over, or has been given more time already: the list follows in a moment
         except (PersistenceError, Undecided):
             raise
+        except SealedElsewhere:
+            self._set_aside[deadline.game] = math.inf  # for as long as this server runs: its time is kept elsewhere
         except Exception:
             # One game that can't be read must not keep the time of all others.
             _logger.exception("a game's time can't be kept", game=str(deadline.game))

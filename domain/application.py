@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 from uuid import UUID, uuid4
 
 from eventsourcing.persistence import InterfaceError, OperationalError
@@ -24,9 +24,10 @@ from domain.events import SERVER, Cause, Event, content_digest, key_digest, play
 from domain.game import Answered, Game
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.gathering import Gathering, Item, Told, asked
-from domain.lifecycle import GameOpened, SeedsRevealed
+from domain.lifecycle import CLOSING, GameOpened, SeedsRevealed
 from domain.storage import EventMapper, EventRecorder, NotAsked
-from domain.vault import Vault
+from domain.vault import NotSealedHere, Vault
+from domain.waypoints import Waypoints, next_waypoint
 
 __all__ = [
     "CONNECTIONS",
@@ -34,9 +35,11 @@ __all__ = [
     "GameNotFound",
     "Games",
     "KeyReused",
+    "Moment",
     "NotHandled",
     "NotSeated",
     "Outcome",
+    "SealedElsewhere",
     "Undecided",
     "VersionConflict",
 ]
@@ -49,6 +52,8 @@ ASIDE: Final = 2
 after it, an answer found again."""
 CONNECTIONS: Final = 2 * ASIDE + 1
 """To the database, at most; beside those of the threads that call ``Games`` to read."""
+AT_ONCE: Final = 500
+"""Events of a game that is told again which are read together: more than most games have."""
 MAX_APPENDS: Final = 3
 """How often the same events are offered to a database that goes away at the commit."""
 
@@ -71,6 +76,10 @@ class WrongKind(NotHandled):
     def __init__(self, kind: str) -> None:
         super().__init__(f"this is a game of {kind}")
         self.kind: Final = kind
+
+
+class SealedElsewhere(NotHandled):
+    """The game came here as a record while it was under way: its seeds are not here, so it is only for reading."""
 
 
 class VersionConflict(NotHandled):
@@ -102,6 +111,17 @@ class Outcome:
     events: tuple[Event, ...]
     repeated: bool = False
     """The key had been answered before; this is the first answer again."""
+
+
+class Moment(NamedTuple):
+    """An event of a game that is told again, with the game around it."""
+
+    event: Event
+    before: Game
+    """As it follows from the log alone, like ``after``: what is told from them can't tell of a hidden card."""
+    after: Game
+    game: Game
+    """After the event, as a viewer is shown it: with the hidden cards where they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +173,9 @@ class Games:
         self._keep: Final = keep
         self._known: Final[OrderedDict[UUID, Game]] = OrderedDict()
         self._known_lock: Final = threading.Lock()
+        self._waypoints: Final = Waypoints()
+        self._public_waypoints: Final = Waypoints()
+        """Of games as they follow from the log alone."""
         self._batches: Final = Gathering[_Request, Outcome](self._serve, key=lambda request: request.game_id)
         self._before: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-before")
         self._after: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-after")
@@ -240,7 +263,7 @@ class Games:
             key: the same key again returns the first outcome.
 
         Raises:
-            GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused: nothing was recorded.
+            GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused, SealedElsewhere: nothing was recorded.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
@@ -293,6 +316,7 @@ class Games:
         Raises:
             GameNotFound: there is no such game.
             WrongKind: its kind does not know the command.
+            SealedElsewhere: it came here as a record.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
@@ -470,7 +494,40 @@ class Games:
             return now
         if not 1 <= version < now.version:
             raise GameNotFound
-        return self._unfolded(game_id, now.decider, now.table.seeds).after(self.events(game_id, after=0, first=version))
+        game = self._waypoints.before(game_id, version) or self._unfolded(game_id, now.decider, now.table.seeds)
+        while game.version < version:
+            wanted = min(version, next_waypoint(game.version))
+            game = game.after(self.events(game_id, after=game.version, first=wanted - game.version))
+            self._waypoints.keep(game)
+        return game
+
+    def passage(self, game: Game, *, after: int, first: int, hidden: bool = False) -> Iterator[Moment]:
+        """Yield at most ``first`` moments of a game up to its version, those after a sequence number.
+
+        The log is read once, and folded once from the nearest waypoint; where the ``hidden`` cards are to be known as
+        well, once with them and once without. No more than ``AT_ONCE`` events are held.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        until = min(after + first, game.version)
+        told = self._public_waypoints.before(game.id, after) or self._unfolded(game.id, game.decider, None)
+        known = told
+        if hidden:
+            nearest = self._waypoints.before(game.id, after)
+            known = nearest or self._unfolded(game.id, game.decider, game.table.seeds)
+        start = min(told.version, known.version)
+        for read in range(start, until, AT_ONCE):
+            for event in self.events(game.id, after=read, first=min(AT_ONCE, until - read)):
+                before = told
+                if event.seq > told.version:
+                    told = told.after([event])
+                    self._public_waypoints.keep(told)
+                if hidden and event.seq > known.version:
+                    known = known.after([event])
+                    self._waypoints.keep(known)
+                if event.seq > after:
+                    yield Moment(event, before, told, known if hidden else told)
 
     def now(self) -> datetime:
         """Return the database's time, which is the time of events.
@@ -487,6 +544,18 @@ class Games:
             OperationalError: the database is away.
         """
         return tuple(self._recorder.span(game_id, after=after, first=first))
+
+    def newest(self, game_id: UUID) -> Event:
+        """Return the last event of a game.
+
+        Raises:
+            GameNotFound: there is no such game.
+            OperationalError: the database is away.
+        """
+        event = self._recorder.newest(game_id)
+        if event is None:
+            raise GameNotFound
+        return event
 
     # What is kept in memory
 
@@ -526,13 +595,32 @@ class Games:
             raise TypeError(f"game {game_id} does not begin with its opening")
         decider = self._deciders[opened.kind, opened.ruleset]
         if isinstance(last, SeedsRevealed):
-            seeds = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
+            seeds: Seeds | None = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
         else:
-            seeds = self._vault.open(opened.deal)
+            seeds = self._sealed(opened)
+            if seeds is None and not isinstance(last, CLOSING):
+                decider = _for_reading(decider)
         return self._unfolded(game_id, decider, seeds)
+
+    def _sealed(self, opened: GameOpened) -> Seeds | None:
+        """Return the seeds that an opening commits to; None where they are not here."""
+        try:
+            seeds = self._vault.open(opened.deal)
+        except NotSealedHere:
+            return None
+        return seeds if seeds.commitment.hex() == opened.commitment else None
 
     def _unfolded(self, game_id: UUID, decider: AnyDecider, seeds: Seeds | None) -> Game:
         return Game.unopened(game_id, decider, decider.empty(seeds))
+
+
+def _for_reading(decider: AnyDecider) -> AnyDecider:
+    """Return the rules of a game whose seeds are not here: it is folded and shown, and nothing is open to anyone."""
+
+    def decide(*_: object) -> NoReturn:
+        raise SealedElsewhere
+
+    return replace(decider, decide=decide, legal_commands=lambda *_: (), came_to=lambda *_: ())
 
 
 def _answered(game: Game, cause: Cause) -> _Repeat:

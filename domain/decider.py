@@ -7,7 +7,7 @@ same ``evolve`` and then passes through ``view(table, viewer)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
@@ -28,11 +28,14 @@ __all__ = [
     "Decider",
     "Fact",
     "Instant",
+    "Names",
     "OpenCommand",
+    "Position",
     "Reason",
     "RuleViolation",
     "Viewer",
     "fold",
+    "positions",
     "write_instant",
 ]
 
@@ -159,8 +162,19 @@ class AnyTable(Protocol):
 OpenCommand = Command | type[Command]
 """A command that would be accepted; where there are too many of a kind to list, or not all of it is known, its type."""
 
+Names = Mapping[int, str]
+"""Who sits where, as plain text, by seat. A seat without a name is told by its number."""
+
 T = TypeVar("T", bound=AnyTable)
 V = TypeVar("V")
+
+
+class Position(NamedTuple, Generic[T]):
+    """A fact, with the table before and after it."""
+
+    fact: Fact
+    before: T
+    after: T
 
 
 @dataclass(frozen=True)
@@ -185,6 +199,14 @@ class Decider(Generic[T, V]):
     """The command that these facts, all of one command, answer at a table: an auditor decides it again."""
     legal_commands: Callable[[T, Viewer], tuple[OpenCommand, ...]]
     """What is open to a viewer."""
+    tell: Callable[[Fact, T, T, Names], str]
+    """What a commentator says of a fact: one sentence, from the table before it, the table after it and the names. It
+    says what everyone at the table may know, whether the tables were folded with seeds or without."""
+    score: Callable[[T], tuple[int, ...] | None]
+    """What each seat has scored so far, seat 1 first, for a curve; once the game is over, what its result says. None
+    before the deal."""
+    note: Callable[[Iterable[Position[T]]], Iterator[str]]
+    """A game from its first fact on in the short notation of its kind, line by line (docs/notation.md)."""
     came_to: Callable[[T, int, int], tuple[Card, ...]] = lambda _table, _seat, _version: ()
     """The hidden cards that came to a seat with an event: the table, the seat, the event's number."""
     rematch: Callable[[T, UUID, UUID, bool], Command] | None = None
@@ -199,3 +221,11 @@ Deciders = Mapping[tuple[str, int], AnyDecider]
 def fold(evolve: Callable[[T, Fact], T], table: T, facts: Iterable[Fact]) -> T:
     """Return the table after the facts."""
     return reduce(evolve, facts, table)
+
+
+def positions(evolve: Callable[[T, Fact], T], table: T, facts: Iterable[Fact]) -> Iterator[Position[T]]:
+    """Yield each of the facts that follow a table, with the table before and after it."""
+    for fact in facts:
+        after = evolve(table, fact)
+        yield Position(fact, table, after)
+        table = after

@@ -7,7 +7,7 @@ in the log, and a follower that reads on from the last position it has seen miss
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, LiteralString, TypeVar, cast, overload
@@ -327,6 +327,32 @@ class EventRecorder(PostgresApplicationRecorder):
         rows = self._datastore.read(_SPAN, (game, after, first))
         return [read_event(row["state"], FACT_TYPES) for row in rows]
 
+    def newest(self, game: UUID) -> Event | None:
+        """Return the last event of a game; None where there is no such game.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        rows = self._datastore.read(_NEWEST, (game,))
+        return read_event(rows[0]["state"], FACT_TYPES) if rows else None
+
+    def opened(
+        self, topics: Collection[str], *, changed_after: int = 0, among: Collection[UUID] | None = None
+    ) -> list[UUID]:
+        """Return the games whose first facts have one of the topics, in the order of the log.
+
+        Args:
+            topics: of the facts that open games.
+            changed_after: only games with an event after this position in the log.
+            among: only these games; None for all.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        ids = None if among is None else list(among)
+        rows = self._datastore.read(_OPENED, (list(topics), changed_after, ids, ids))
+        return [row["game"] for row in rows]
+
 
 class Logged:
     """An event and its position in the log of all games. It is read from its bytes when it is asked for."""
@@ -392,6 +418,17 @@ _NOW: Final = "SELECT clock_timestamp() AS now"
 _SPAN: Final = (
     "SELECT state FROM public.game_events WHERE originator_id = %s AND originator_version > %s"
     " ORDER BY originator_version LIMIT %s"
+)
+_NEWEST: Final = (
+    "SELECT state FROM public.game_events WHERE originator_id = %s ORDER BY originator_version DESC LIMIT 1"
+)
+_OPENED: Final = (
+    "SELECT o.originator_id AS game FROM public.game_events AS o"
+    " WHERE o.originator_version = 1 AND o.topic = ANY (%b::text[])"
+    " AND EXISTS (SELECT FROM public.game_events AS e"
+    " WHERE e.originator_id = o.originator_id AND e.notification_id > %b::bigint)"
+    " AND (%b::uuid[] IS NULL OR o.originator_id = ANY (%b::uuid[]))"
+    " ORDER BY o.notification_id"
 )
 _LOG: Final = (
     "SELECT notification_id, originator_id, originator_version, topic, state FROM public.game_events"

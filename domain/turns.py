@@ -13,6 +13,7 @@ from domain.lifecycle import PlayerResigned, Resign, Table, Timed, TimedOut, cha
 from domain.seating import Leave, SharedTable
 
 __all__ = [
+    "IN_A_ROW",
     "TurnBegan",
     "TurnTable",
     "Unfolding",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 IN_A_ROW: Final = 3
+"""So many time-outs one after the other resign a seat, and so do so many in a game (G2)."""
 IN_A_GAME: Final = 6
 
 

@@ -21,7 +21,7 @@ from psycopg.rows import DictRow
 from domain.dealing import SEED_BYTES, Seeds
 from domain.storage import Datastore
 
-__all__ = ["TABLES", "Keyring", "SealError", "ServerKey", "Vault"]
+__all__ = ["TABLES", "Keyring", "NotSealedHere", "SealError", "ServerKey", "Vault"]
 
 KEY_BYTES: Final = 32
 NONCE_BYTES: Final = 12
@@ -40,6 +40,10 @@ REVOKE ALL ON public.sealed_seeds FROM PUBLIC;
 
 class SealError(Exception):
     """A sealed seed can't be opened with the keys at hand, or a key can't be read."""
+
+
+class NotSealedHere(SealError):
+    """There is no sealed seed of that deal."""
 
 
 class ServerKey:
@@ -174,12 +178,13 @@ class Vault:
         """Return the seeds of a deal.
 
         Raises:
-            SealError: there are none, or they can't be opened.
+            NotSealedHere: there are none.
+            SealError: they can't be opened.
             OperationalError: the database is away.
         """
         rows = self._datastore.read(_OPEN, (deal,))
         if not rows:
-            raise SealError(f"there is no sealed seed of deal {deal}")
+            raise NotSealedHere(f"there is no sealed seed of deal {deal}")
         return self._unsealed(deal, rows[0])
 
     def _unsealed(self, deal: UUID, row: DictRow) -> Seeds:

@@ -6,6 +6,7 @@ from typing import Final
 
 from api.games import Kind
 from api.poker import facts, table
+from api.poker.drawing import draw
 from api.poker.mutations import PokerMutation
 from domain.poker.rules import POKER
 
@@ -20,5 +21,6 @@ KIND: Final = Kind(
     mutation=PokerMutation,
     usual_lengths=table.USUAL_LENGTHS,
     efforts=table.EFFORTS,
+    draw=draw,
 )
 """How TIC Poker is shown."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from api.games import Kind
 from api.ticitaire import facts, table
+from api.ticitaire.drawing import draw
 from api.ticitaire.mutations import TicitaireMutation
 from domain.ticitaire.rules import TICITAIRE
 
@@ -20,5 +21,6 @@ KIND: Final = Kind(
     mutation=TicitaireMutation,
     usual_lengths=table.USUAL_LENGTHS,
     efforts=table.EFFORTS,
+    draw=draw,
 )
 """How Ticitaire is shown."""

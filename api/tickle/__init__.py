@@ -6,6 +6,7 @@ from typing import Final
 
 from api.games import Kind
 from api.tickle import facts, table
+from api.tickle.drawing import draw
 from api.tickle.mutations import TickleMutation
 from domain.tickle.rules import TICKLE
 
@@ -20,5 +21,6 @@ KIND: Final = Kind(
     mutation=TickleMutation,
     usual_lengths=table.USUAL_LENGTHS,
     efforts=table.EFFORTS,
+    draw=draw,
 )
 """How Tickle is shown."""

@@ -253,12 +253,14 @@ class TickleGame(Game):
     def _whose_hand(self, seat: int | None) -> int | None:
         """Return a seat whose hand the viewer may see: the one that was named, or his own; None where he has none.
 
+        None too where no hand is known here, as in a record of a game that is played elsewhere.
+
         Raises:
             BadUserInput: there is no such seat, or the viewer may not see its hand.
         """
-        seats = len(self._view.seats)
+        seats, known = len(self._view.seats), self.record.table.deck is not None
         if seat is None:
-            return self.viewer.seat if 1 <= self.viewer.seat <= seats else None
+            return self.viewer.seat if known and 1 <= self.viewer.seat <= seats else None
         if not 1 <= seat <= seats:
             raise BadUserInput(f"`seat` is 1 to {seats}." if seats else "There are no hands before the deal.")
         if seat != self.viewer.seat and not self.viewer.everything and self._table.revealed is None:
@@ -266,7 +268,7 @@ class TickleGame(Game):
                 "The hands of others are not open before the game is over; after it, also those of the past are, in "
                 "`position(version, revealed: true)`."
             )
-        return seat
+        return seat if known else None
 
     @property
     def _view(self) -> TickleView:

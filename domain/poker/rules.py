@@ -29,6 +29,7 @@ from domain.poker.course import evolve
 from domain.poker.facts import Ending, Variation
 from domain.poker.hands import HAND, Rank, Strength, best_hand, highest_cards, ranks_of, strength_as
 from domain.poker.table import PokerTable
+from domain.poker.telling import note, score, tell
 from domain.poker.views import PokerView, view
 from domain.seating import SEATING_COMMANDS, Rematch, must_have_started
 from domain.turns import TurnBegan, Unfolding, deadline_at, leaving, must_be_in, must_have_the_turn, times_out
@@ -441,6 +442,9 @@ POKER: Final = Decider[PokerTable, PokerView](
     view=view,
     command_of=command_of,
     legal_commands=legal_commands,
+    tell=tell,
+    score=score,
+    note=note,
     came_to=came_to,
     rematch=rematch,
 )

@@ -31,6 +31,7 @@ from domain.ticitaire import facts as f
 from domain.ticitaire.facts import Ending, Spot
 from domain.ticitaire.moves import legal_routes, must_be_legal
 from domain.ticitaire.table import DEALT, Layout, TicitaireTable
+from domain.ticitaire.telling import note, score, tell
 from domain.ticitaire.views import TicitaireView, view
 from domain.turns import leaving
 
@@ -316,5 +317,8 @@ TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     view=view,
     command_of=command_of,
     legal_commands=legal_commands,
+    tell=tell,
+    score=score,
+    note=note,
 )
 """Ticitaire under ruleset 1."""

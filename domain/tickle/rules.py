@@ -28,6 +28,7 @@ from domain.lifecycle import (
 )
 from domain.seating import SEATING_COMMANDS, Rematch, must_have_started
 from domain.tickle import facts as f
+from domain.tickle import telling
 from domain.tickle.facts import HAND, Closing, Ending, LaidCard
 from domain.tickle.grid import Laid
 from domain.tickle.placement import can_lay, faults
@@ -408,6 +409,9 @@ TICKLE: Final = Decider[TickleTable, TickleView](
     view=view,
     command_of=command_of,
     legal_commands=legal_commands,
+    tell=telling.tell,
+    score=telling.score,
+    note=telling.note,
     came_to=came_to,
     rematch=rematch,
 )

@@ -11,7 +11,7 @@ from domain.decider import Cell
 from domain.tickle.facts import HAND, Contact, Group, Score
 from domain.tickle.grid import COMMON, Grid, Laid, beside, indexes, set_of
 
-__all__ = ["contacts_of", "score", "total"]
+__all__ = ["EXTREMES", "contacts_of", "score", "total"]
 
 TIC_POINTS: Final = 2
 GROUP_POINTS: Final = {3: 3, 4: 4, 5: 10}

@@ -53,6 +53,7 @@ SUCCESSES = {
     "node": "Player",
     "game": "TicitaireGame",
     "games": "GameConnection",
+    "replay": "Replay",
     "registerPlayer": "PlayerRegistered",
     "issueToken": "TokenIssued",
     "revokeToken": "TokenRevoked",
@@ -64,6 +65,8 @@ NESTED = {
     "events": {"afterSeq": "1", "first": "2"},
     "position": {"version": "1"},
     "playedRounds": {"after": "0", "first": "2"},
+    "positions": {"afterSeq": "1", "first": "2"},
+    "words": {"names": "true"},
 }
 """Arguments of fields within the answers with which they succeed."""
 
@@ -71,6 +74,7 @@ OF_A_HAND = {"laydowns", "checkLaydown"}
 """Fields that fail where there is no hand to look at, as in a position before the deal."""
 
 CODES = {"BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "QUERY_TOO_COMPLEX", "ERRORS_OMITTED"}
+CODES |= {"STILL_SEALED"}
 """The only codes of top-level errors that a known caller's query or mutation may meet."""
 
 
@@ -180,6 +184,7 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "node": lambda house: {"id": json.dumps(house.player)},
     "game": lambda house: {"id": json.dumps(house.game["id"])},
     "games": lambda house: {"first": "3", "filter": f"{{playerId: {json.dumps(house.player)}}}"},
+    "replay": lambda house: {"gameId": json.dumps(house.tickle["id"]), "as": "SEAT_1"},
     "registerPlayer": lambda _: _input(name='"Grace"'),
     "issueToken": lambda _: _input(scopes="null"),
     "revokeToken": lambda house: _input(tokenId=json.dumps(house.token_id(house.another_token()))),

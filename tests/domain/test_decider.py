@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 from pydantic import ValidationError
 
-from domain.decider import EVERYTHING, PUBLIC, Fact, RuleViolation, Viewer, fold
+from domain.decider import EVERYTHING, PUBLIC, Fact, RuleViolation, Viewer, fold, positions
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.lifecycle import PlayerResigned
 
@@ -47,6 +47,12 @@ def test_the_fold_takes_the_facts_in_their_order() -> None:
         return f"{table}{fact.model_dump()['by']}"
 
     assert fold(told, "", [Counted(by=n) for n in (3, 1, 2)]) == "312"  # type: ignore[type-var]
+
+
+def test_a_position_has_the_table_before_its_fact_and_after_it() -> None:
+    one, two = Counted(by=1), Counted(by=2)
+    found = positions(lambda total, fact: total + fact.by, 0, [one, two])  # type: ignore[type-var, attr-defined]
+    assert list(found) == [(one, 0, 1), (two, 1, 3)]
 
 
 def test_the_public_has_no_seat_and_only_one_viewer_sees_everything() -> None:

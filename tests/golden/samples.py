@@ -1,8 +1,9 @@
 """Samples of the storage format, kept for ever: what was stored once must be read by every later program.
 
 ``facts/`` has one event of every version of every fact, exactly as stored; ``games/`` has whole games, an event a
-line; ``games/results.json`` says what became of them. ``python -m tests.golden.samples`` adds what is missing: after
-a new fact, a new version of one, or another game in ``GAMES``. It never touches a sample that is there.
+line, and beside each its notation; ``games/results.json`` says what became of them.
+``python -m tests.golden.samples`` adds what is missing: after a new fact, a new version of one, or another game in
+``GAMES``. It never touches a sample that is there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 
 from domain.dealing import Seeds
+from domain.decider import positions
 from domain.events import Event, chain, read_event
-from domain.games import FACT_TYPES
-from domain.lifecycle import Table
+from domain.games import DECIDERS, FACT_TYPES
+from domain.lifecycle import GameOpened, Table
 from domain.poker.facts import Options as PokerOptions
 from domain.poker.facts import Variation
 from domain.seating import Rematch, Seating
@@ -30,7 +32,7 @@ from tests.domain.ticitaire.players import Course, play
 from tests.domain.tickle import players as tickle
 from tests.domain.tickle.players import PLAYERS, Style
 
-__all__ = ["FOLDER", "GAMES", "add_missing", "recorded_games", "results", "samples"]
+__all__ = ["FOLDER", "GAMES", "add_missing", "notation_of", "recorded_games", "results", "samples"]
 
 FOLDER: Final = Path(__file__).parent
 
@@ -160,6 +162,16 @@ def results(folder: Path = FOLDER) -> dict[str, Any]:
     return told
 
 
+def notation_of(lines: list[bytes]) -> str:
+    """Return a recorded game in the notation of its kind."""
+    facts = [read_event(line, FACT_TYPES).fact for line in lines]
+    opened = facts[0]
+    if not isinstance(opened, GameOpened):
+        raise TypeError("a game begins with its opening")
+    decider = DECIDERS[opened.kind, opened.ruleset]
+    return "".join(f"{line}\n" for line in decider.note(positions(decider.evolve, decider.empty(None), facts)))
+
+
 def add_missing(folder: Path = FOLDER) -> Iterator[Path]:
     """Add the games and samples that are missing; yield their files."""
     (folder / "games").mkdir(parents=True, exist_ok=True)
@@ -169,7 +181,11 @@ def add_missing(folder: Path = FOLDER) -> Iterator[Path]:
         if not path.exists():
             _add_game(folder, name, game())
             yield path
-    for lines in recorded_games(folder).values():
+    for name, lines in recorded_games(folder).items():
+        path = folder / "games" / f"{name}.txt"
+        if not path.exists():
+            path.write_text(notation_of(lines), "utf-8")
+            yield path
         for line in lines:
             event = read_event(line, FACT_TYPES)
             path = folder / "facts" / f"{event.fact.topic}.v{event.fact.version}.json"

@@ -1,0 +1,300 @@
+"""Replays in a terminal: a game drawn position by position, forwards and backwards, by keys."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+from textwrap import wrap
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from api.drawing import Pen
+from api.replays import ReplayView, viewer_of
+from api.schema import KINDS
+from domain.dealing import Seeds
+from domain.decider import PUBLIC, Fact, positions
+from domain.events import Event
+from domain.games import DECIDERS
+from domain.lifecycle import GameOpened, SeedsRevealed
+from domain.telling import NOBODY_NAMED, named
+
+try:
+    import termios
+    import tty
+except ImportError:  # Windows
+    HAS_KEYS = False
+else:
+    HAS_KEYS = True
+
+__all__ = ["HAS_KEYS", "Frame", "Key", "Place", "Reel", "draw", "keyboard", "keys_in", "pressed", "watch"]
+
+PAGE: Final = 10
+"""Positions that a page goes on or back."""
+_LOOK_SECONDS: Final = 0.5
+"""How often it is looked whether the terminal has another size."""
+_WORDS_LINES: Final = 3
+"""Lines that are kept for a sentence; most take one or two."""
+_OTHER_LINES: Final = 6
+"""Lines around the sentence and the table."""
+_KEYS_HELP: Final = "right/space on   left back   page up/down by 10   home/end   p plays   q quits"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One position, with all that is drawn of it."""
+
+    kind: str
+    seen_as: ReplayView
+    seq: int
+    last: int
+    """How many positions there are."""
+    fact: Fact
+    words: str
+    scores: tuple[int, ...] | None
+    view: Any
+    """What the viewer may see of the table."""
+
+
+class Reel:
+    """A game that is told again from its events, as one viewer may see it."""
+
+    def __init__(self, events: Sequence[Event], seen_as: ReplayView = ReplayView.PUBLIC) -> None:
+        """Fold all events of a game from its first on, once; and once more with its seeds where cards are to be open.
+
+        Raises:
+            ValueError: the first event does not open a game.
+            StillSealed: it is to be seen as somebody who sees cards that are not open yet.
+            BadUserInput: the game has no such seat, or no cards.
+        """
+        opened, last = (events[0].fact, events[-1].fact) if events else (None, None)
+        if not isinstance(opened, GameOpened):
+            raise ValueError("a game begins with the event that opens it")  # noqa: TRY004 - no type is wrong
+        self._decider: Final = DECIDERS[opened.kind, opened.ruleset]
+        facts = [event.fact for event in events]
+        self._told: Final = list(positions(self._decider.evolve, self._decider.empty(None), facts))
+        self._seen_as: Final = seen_as
+        self._viewer: Final = viewer_of(seen_as, self._told[-1].after)
+        self._shown = [position.after for position in self._told]
+        if self._viewer != PUBLIC and isinstance(last, SeedsRevealed):
+            seeds = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
+            known = positions(self._decider.evolve, self._decider.empty(seeds), facts)
+            self._shown = [position.after for position in known]
+
+    def __len__(self) -> int:
+        """Return how many positions there are."""
+        return len(self._told)
+
+    def frame(self, seq: int) -> Frame:
+        """Return the position after an event, from 1."""
+        fact, _, after = self._told[seq - 1]
+        return Frame(
+            kind=self._decider.kind,
+            seen_as=self._seen_as,
+            seq=seq,
+            last=len(self),
+            fact=fact,
+            words=self.words(seq),
+            scores=self._decider.score(after),
+            view=self._decider.view(self._shown[seq - 1], self._viewer),
+        )
+
+    def words(self, seq: int) -> str:
+        """Return the commentator's sentence on an event; it says what everyone at the table may know."""
+        return self._decider.tell(*self._told[seq - 1], NOBODY_NAMED)
+
+    def notation(self) -> Iterator[str]:
+        """Yield the game in the short notation of its kind."""
+        return self._decider.note(self._told)
+
+
+# Drawing
+
+
+def draw(
+    frame: Frame,
+    width: int,
+    height: int | None = None,
+    *,
+    ascii: bool = False,  # noqa: A002 - the word of encodings
+) -> RenderableType:
+    """Draw a position, so many columns wide, and no more lines high if that is given."""
+    words = wrap(frame.words, width)
+    words += [""] * (_WORDS_LINES - len(words))  # so that the table stays where it is
+    pen = Pen(width, 1_000 if height is None else height - len(words) - _OTHER_LINES, ascii)
+    return Group(
+        pen.listed([frame.kind.capitalize(), f"seen as {frame.seen_as}", f"{frame.seq} of {frame.last}"]),
+        _bar(frame, width, ascii=ascii),
+        *(Text(line, "bold") for line in words),
+        Text("   ".join(f"{named(seat)}: {score}" for seat, score in enumerate(frame.scores or (), 1)), no_wrap=True),
+        Text(),
+        KINDS[frame.kind].draw(frame.view, frame.fact, pen),
+        Text(),
+        Text(_KEYS_HELP, "dim", no_wrap=True, overflow="ellipsis"),
+    )
+
+
+def _bar(frame: Frame, width: int, *, ascii: bool) -> Text:  # noqa: A002 - as above
+    """Draw how far the game has come."""
+    done = width * frame.seq // frame.last
+    come, left = ("=", "-") if ascii else ("━", "─")
+    return Text.assemble((come * done, "bold"), (left * (width - done), "dim"))
+
+
+# Keys
+
+
+class Key(Enum):
+    """What a key asks for."""
+
+    ON = "a position on"
+    BACK = "a position back"
+    PAGE_ON = "a page on"
+    PAGE_BACK = "a page back"
+    FIRST = "the first position"
+    LAST = "the last position"
+    PLAY = "play by itself, or stop"
+    QUIT = "quit"
+
+
+_KEYS: Final = {
+    **dict.fromkeys((b" ", b"\x1b[C", b"\x1bOC"), Key.ON),
+    **dict.fromkeys((b"\x1b[D", b"\x1bOD", b"\x7f", b"\x08"), Key.BACK),
+    **dict.fromkeys((b"\x1b[6~",), Key.PAGE_ON),
+    **dict.fromkeys((b"\x1b[5~",), Key.PAGE_BACK),
+    **dict.fromkeys((b"\x1b[H", b"\x1bOH", b"\x1b[1~", b"\x1b[7~"), Key.FIRST),
+    **dict.fromkeys((b"\x1b[F", b"\x1bOF", b"\x1b[4~", b"\x1b[8~"), Key.LAST),
+    **dict.fromkeys((b"p", b"P"), Key.PLAY),
+    **dict.fromkeys((b"q", b"Q", b"\x04"), Key.QUIT),
+}
+_SEQUENCE: Final = re.compile(rb"\x1b(?:\[[0-9;]{0,8}[A-Za-z~]|O[A-Za-z])|[^\x1b]", re.DOTALL)
+_BEGUN: Final = re.compile(rb"\x1b(?:\[[0-9;]{0,8}|O)?\Z")
+
+
+def keys_in(read: bytes) -> tuple[list[Key], bytes]:
+    r"""Return the keys that a terminal has sent, and the beginning of one that has not come whole.
+
+    >>> keys_in(b" \x1b[C\x1b[")
+    ([<Key.ON: 'a position on'>, <Key.ON: 'a position on'>], b'\x1b[')
+    """
+    begun = _BEGUN.search(read)
+    rest = begun[0] if begun else b""
+    sent = _SEQUENCE.findall(read.removesuffix(rest))
+    return [_KEYS[key] for key in sent if key in _KEYS], rest
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a game one is."""
+
+    seq: int
+    last: int
+    playing: bool = False
+    """Whether it goes on by itself."""
+
+    def moved(self, by: int) -> Place:
+        """Return the place some positions further on, or back, as far as there are any."""
+        seq = min(max(self.seq + by, 1), self.last)
+        return replace(self, seq=seq, playing=self.playing and seq < self.last)
+
+
+def pressed(place: Place, key: Key) -> Place:
+    """Return the place after a key: one that moves stops the playing."""
+    match key:
+        case Key.PLAY:
+            return replace(place, playing=not place.playing and place.seq < place.last)
+        case Key.ON | Key.BACK | Key.PAGE_ON | Key.PAGE_BACK | Key.FIRST | Key.LAST:
+            by = {Key.ON: 1, Key.BACK: -1, Key.PAGE_ON: PAGE, Key.PAGE_BACK: -PAGE, Key.FIRST: -place.last}
+            return replace(place, playing=False).moved(by.get(key, place.last))
+        case Key.QUIT:
+            return place
+
+
+# The terminal
+
+
+@contextmanager
+def keyboard() -> Iterator[int]:
+    """Yield a descriptor that reads keys, also where a record comes through the standard input.
+
+    Raises:
+        OSError: there is no keyboard.
+    """
+    if sys.stdin.isatty():
+        yield sys.stdin.fileno()
+        return
+    descriptor = os.open("/dev/tty", os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def watch(reel: Reel, console: Console, keys: int, *, pace: float = 1.0) -> None:
+    """Show a game on a terminal until it is quit, and leave the terminal as it was, whatever ends it.
+
+    Args:
+        reel: the game.
+        console: what is drawn on.
+        keys: the descriptor that keys are read from.
+        pace: seconds for each position where it plays by itself.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(suppress(KeyboardInterrupt))
+        stack.enter_context(_ended_in_good_order())
+        stack.enter_context(_key_by_key(keys))
+        screen = stack.enter_context(console.screen(hide_cursor=True))
+        place, rest, drawn = Place(1, len(reel)), b"", None
+        while True:
+            scene = place.seq, console.size
+            if scene != drawn:
+                screen.update(draw(reel.frame(place.seq), *console.size, ascii=console.options.ascii_only))
+                drawn = scene
+            if not select.select([keys], [], [], pace if place.playing else _LOOK_SECONDS)[0]:
+                place = place.moved(1) if place.playing else place
+                continue
+            read = os.read(keys, 1024)
+            found, rest = keys_in(rest + read)
+            if not read or Key.QUIT in found:
+                return
+            for key in found:
+                place = pressed(place, key)
+
+
+@contextmanager
+def _key_by_key(descriptor: int) -> Iterator[None]:
+    """Let a terminal send each key at once, without showing it; in the end it does what it did before."""
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor, termios.TCSANOW)
+        changed = termios.tcgetattr(descriptor)
+        changed[6][termios.VSUSP] = os.fpathconf(descriptor, "PC_VDISABLE").to_bytes(1, "big")
+        termios.tcsetattr(descriptor, termios.TCSANOW, changed)  # else Ctrl-Z would leave it in this state
+        yield
+    finally:
+        with suppress(termios.error):  # it may have gone
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
+
+
+@contextmanager
+def _ended_in_good_order() -> Iterator[None]:
+    """Let the signals that end a program unwind it first."""
+    before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
