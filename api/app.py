@@ -38,7 +38,7 @@ from projections.lobby import LobbyQueries
 from projections.models import PROJECTIONS
 from projections.runner import Follower
 
-__all__ = ["GRAPHQL_PATH", "create_app"]
+__all__ = ["GRAPHQL_PATH", "create_app", "kept_running"]
 
 GRAPHQL_PATH: Final = "/graphql"
 RETRY_SECONDS: Final = 0.5
@@ -89,7 +89,7 @@ class _House:
                     stack.push_async_callback(_started(follower.run))
             stack.push_async_callback(_started(timekeeper.run))
             for running in (world.live.run, self._watch_tokens, self.hints.run):
-                stack.push_async_callback(stopped, asyncio.create_task(running()))
+                stack.push_async_callback(stopped, asyncio.create_task(kept_running(running)))
             self.world = world
             try:
                 yield
@@ -115,7 +115,7 @@ class _House:
 
     async def end_streams(self) -> None:
         """End every socket and event stream: the server is about to stop, and they would hold it up."""
-        await self.endpoint.disconnect(lambda _: True, code=1001, reason="The server is stopping: connect again soon")
+        await self.endpoint.close(1001, "The server is stopping: connect again soon")
 
     async def _past(self, game: UUID, after: int, first: int) -> tuple[Event, ...]:
         if self.world is None:
@@ -148,7 +148,23 @@ class _House:
         accounts.forget()
         if digests:
             valid = await self.world.blocking(lambda: accounts.valid(digests))
-            await self.endpoint.disconnect(lambda digest: digest in digests and digest not in valid)
+            self.endpoint.disconnect(lambda digest: digest in digests and digest not in valid)
+
+
+async def kept_running(run: Callable[[], Awaitable[None]]) -> None:
+    """Run what should run as long as the server does; where it ends unasked, log that and begin it anew."""
+    task = asyncio.current_task()
+    while True:
+        try:
+            await run()
+            _logger.error("what should run for ever ended, and is begun anew", what=run.__qualname__)
+        except asyncio.CancelledError:
+            if task is None or task.cancelling():
+                raise
+            _logger.exception("what should run for ever was called off, and is begun anew", what=run.__qualname__)
+        except Exception:
+            _logger.exception("what should run for ever broke off, and is begun anew", what=run.__qualname__)
+        await asyncio.sleep(RETRY_SECONDS)
 
 
 def _started(run: Callable[[threading.Event], None]) -> Callable[[], Awaitable[None]]:

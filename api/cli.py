@@ -30,11 +30,11 @@ from api.database import AppRole, NotSetUp, check, init, prepare, prepare_tables
 from api.embedded_postgres import EmbeddedPostgresError
 from api.faults import Fault
 from api.ids import read_id
+from api.listening import uvicorn_options
 from api.logs import configure_logs, uvicorn_log_config
 from api.records import game_of
 from api.replaying import HAS_KEYS, Reel, keyboard, watch
 from api.replays import ReplayView
-from api.schema import LIMITS
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, Settings, SettingsError, write_keys
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
@@ -135,12 +135,8 @@ def serve(
             host=address[0],
             port=address[1],
             log_config=uvicorn_log_config(),
-            access_log=False,
             lifespan="on",
-            server_header=False,
-            timeout_graceful_shutdown=5,
-            ws="websockets-sansio",
-            ws_max_size=LIMITS.body_bytes,
+            **uvicorn_options(),
         )
         settle_collector()
         server = _Server(config, application.state.end_streams)
@@ -290,6 +286,9 @@ def db_init(
     app_password_file: Annotated[
         Path | None, typer.Option(help="A file with that role's password, which is set; nothing else tells of it.")
     ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Drop the read models of the role that servers have run as until now.")
+    ] = False,
 ) -> None:
     """Make all tables, and a role that may append to the log and not change it. Run it with the owner's DATABASE_URL.
 
@@ -300,9 +299,10 @@ def db_init(
         _fail("DATABASE_URL must name the database and the role that is to own it. The embedded one needs no roles")
     url = settings.database_url.get_secret_value()
     password = _password(app_password_file) if app_password_file else None
+    configure_logs(settings.log_format)
     _must_answer(url)
     with closing(Datastore(url, connections=2)) as datastore:
-        done = init(datastore, app_role, password=password)
+        done = init(datastore, app_role, password=password, take_over=take_over)
     for line in _what_was_done(done, asked=password is not None):
         err.print(line, markup=False)
     if done.lacks or done.oversteps:
@@ -369,12 +369,14 @@ def _follower(datastore: Datastore, name: str) -> Follower:
 @project_app.command("rebuild")
 def project_rebuild(name: NameArgument) -> None:
     """Build a read model anew from the whole log. Servers stay up, and show the old one until the new one is whole."""
-    with _datastore(Settings.load()) as datastore, _progress() as progress:
+    settings = Settings.load()
+    configure_logs(settings.log_format)
+    with _datastore(settings) as datastore, _progress() as progress:
         follower = _follower(datastore, name)
         task = progress.add_task(f"Rebuilding {name}", total=None)
         try:
             done = follower.rebuild(lambda done, total: progress.update(task, completed=done, total=total))
-        except (RebuildUnderWay, LookupError) as error:
+        except (RebuildUnderWay, LookupError, ValueError) as error:
             _fail(str(error))
         progress.update(task, completed=done, total=done)
     err.print(f"{name}: {done} events taken in.")

@@ -21,11 +21,11 @@ from psycopg.rows import DictRow
 from psycopg.sql import SQL, Identifier, Literal
 
 from api import accounts, timekeeper
-from api.privileges import TABLES, grant, lacks, oversteps
+from api.privileges import TABLES, grant, lacks, makers, oversteps, take_room
 from domain import vault
 from domain.log_tables import create_log, is_guarded
 from domain.storage import Datastore
-from projections.tables import BUILD, LIVE, make_room
+from projections.tables import BUILD, LIVE, drop_things, make_schemas, others_things, when_free
 
 __all__ = ["AppRole", "NotSetUp", "Standing", "check", "init", "prepare", "prepare_tables", "standing", "url_as"]
 
@@ -54,13 +54,6 @@ SELECT current_user::text AS role, current_database()::text AS database,
           FROM unnest(%s::text[]) AS name) AS found
   FROM pg_database AS d LEFT JOIN pg_class AS log ON log.oid = to_regclass('public.game_events')
  WHERE d.datname = current_database()
-"""
-
-_OTHERS_TABLES: Final = """
-SELECT n.nspname AS schema, c.relname AS name, pg_get_userbyid(c.relowner)::text AS owner
-  FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
- WHERE n.nspname IN (%s, %s) AND c.relkind = 'r' AND pg_get_userbyid(c.relowner) <> %s
- ORDER BY n.nspname, c.relname
 """
 
 
@@ -119,11 +112,18 @@ def prepare(datastore: Datastore) -> None:
     prepare_tables(datastore)
     with datastore.transaction() as cursor:
         found = standing(cursor)
-        if others := cursor.execute(_OTHERS_TABLES, (LIVE, BUILD, found.role)).fetchall():
-            owner = others[0]["owner"]
+        others = _whose(cursor, found.role, makers_too=found.owns)
+        if "PUBLIC" in others:
             raise NotSetUp(
-                f"The read models belong to the role {owner}, and {found.role} is connected. Run servers as {owner};"
-                f" or run `tic db init --app-role ROLE` as {found.owner}, with the role for servers from now on"
+                "Everyone may put something among the read models. Let their owner run:"
+                f" REVOKE ALL ON SCHEMA {LIVE}, {BUILD} FROM PUBLIC"
+            )
+        if others:
+            whose = " and ".join(others)
+            raise NotSetUp(
+                f"The read models belong to the role {whose}, and {found.role} is connected. Run servers as {whose};"
+                f" or run `tic db init --take-over --app-role ROLE` as {found.owner}, with the role for servers from"
+                " now on"
             )
 
 
@@ -134,13 +134,33 @@ def prepare_tables(datastore: Datastore) -> None:
         NotSetUp, PersistenceError: as ``prepare``.
     """
     with datastore.transaction() as cursor:
-        found = standing(cursor)
-        _must_not_be_newer(found)
-        if found.owner is not None and not found.owns:
-            _must_be_usable(cursor, found)
-    if not found.up_to_date and (found.owner is None or found.owns):
-        with datastore.alone(), datastore.transaction(commit=True) as cursor, _refused(found):
-            _make(cursor, standing(cursor))
+        found = _usable(cursor)
+    if not found.up_to_date:
+        with datastore.alone() as cursor, _refused(found):
+            _make(cursor, _usable(cursor))  # another may have made it meanwhile, or a newer program
+
+
+def _usable(cursor: Cursor[DictRow]) -> Standing:
+    """Return what the role finds: all that it needs, or what it may make itself.
+
+    Raises:
+        NotSetUp: neither.
+    """
+    found = standing(cursor)
+    _must_not_be_newer(found)
+    if found.owner is not None and not found.owns:
+        _must_be_usable(cursor, found)
+    return found
+
+
+def _whose(cursor: Cursor[DictRow], role: str, *, makers_too: bool) -> list[str]:
+    """Return which other roles have something in the schemas of the read models; or may put it there, if asked.
+
+    What lies there may call what its owner likes, in the name of whoever uses it. So the log's owner stays away also
+    where it is not there yet.
+    """
+    owners = [thing.owner for thing in others_things(cursor, role)]
+    return list(dict.fromkeys(owners + (makers(cursor, role) if makers_too else [])))
 
 
 def check(datastore: Datastore) -> tuple[Standing, list[str]]:
@@ -190,17 +210,28 @@ class AppRole:
     """Statements that would take from it what it need not have, and that the owner may not run."""
 
 
-def init(datastore: Datastore, role: str, *, password: str | None) -> AppRole:
+def init(datastore: Datastore, role: str, *, password: str | None, take_over: bool = False) -> AppRole:
     """Make all that is missing, as the owner, and a role for servers with the privileges that they need.
 
     It may be done again at any time. Nothing is done where any of it can't be. The password goes to the server as what
     it keeps of it, which is made here.
 
+    Args:
+        datastore: on the database, as its owner.
+        role: that of servers from now on.
+        password: of the role; None leaves it as it is.
+        take_over: whether the read models of another role may be dropped. Those of the owner are in any case.
+
     Raises:
         NotSetUp: the connected role may not make what is missing, or the other one can't be the servers'.
+        TablesHeld: someone stays in read models that are to be dropped.
         PersistenceError: the database is away, or said no.
     """
-    with datastore.alone(), datastore.transaction(commit=True) as cursor:
+    return when_free(lambda: _init(datastore, role, password, take_over=take_over))
+
+
+def _init(datastore: Datastore, role: str, password: str | None, *, take_over: bool) -> AppRole:
+    with datastore.alone() as cursor:
         found = standing(cursor)
         _must_not_be_newer(found)
         if found.owner is not None and not found.owns:
@@ -209,16 +240,22 @@ def init(datastore: Datastore, role: str, *, password: str | None) -> AppRole:
             raise NotSetUp(f"{role} owns the log, or is about to: servers need another role, which does not")
         if not 0 < len(role.encode()) <= LONGEST_NAME or "\0" in role:
             raise NotSetUp(f"The name of a role has 1 to {LONGEST_NAME} bytes")
+        others = set(_whose(cursor, role, makers_too=True)) - {found.owner, found.role, "PUBLIC"}
+        if others and not take_over:
+            raise NotSetUp(
+                f"The read models belong to the role {' and '.join(sorted(others))}. With --take-over they are dropped,"
+                f" also under servers that run as that role, which can't go on; servers that run as {role} then fill"
+                " their own from the log"
+            )
         with _refused(found):
             made, password_set = _have_role(cursor, found, role, password)
             if not found.up_to_date:
                 _make(cursor, found)
             _be_owner(cursor, found)
-            make_room(cursor)
-            for table in cursor.execute(_OTHERS_TABLES, (LIVE, BUILD, role)).fetchall():
-                # A server of the role fills its own from the log.
-                name = Identifier(table["schema"], table["name"])
-                cursor.execute(SQL("DROP TABLE {} CASCADE").format(name))
+            make_schemas(cursor)
+            take_room(cursor, makers(cursor, role))
+            if things := others_things(cursor, role):
+                drop_things(cursor, things)  # a server of the role fills its own from the log
             grant(cursor, role)
         return AppRole(role, found.database, made, password_set, lacks(cursor, role), oversteps(cursor, role))
 

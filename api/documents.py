@@ -2,17 +2,20 @@
 
 A client sends the same few documents over and over, so parsing and validation are paid once and remembered. What a
 document may ask for is weighed before it is validated, by one walk that looks at every selection set once: a document
-of nested fragments that would expand to 2^60 fields is refused in the time it takes to read it.
+of nested fragments that would expand to 2^60 fields is refused in the time it takes to read it. Refusals are remembered
+as well, in a place of their own.
 """
 
 import inspect
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Collection, Hashable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
+from itertools import count
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import strawberry
 from graphql import (
@@ -36,11 +39,15 @@ from strawberry.execution import optimized_is_awaitable
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
-from api.faults import BadRequest, ParseFailed, ValidationFailed, fault_of, told
+from api.faults import BadRequest, ParseFailed, QueryTooComplex, ValidationFailed, fault_of, note_absence, told
 from api.limits import Limits, weigh
 from api.sharing import Edition, Encoding, Encodings, Feed, Offer, Reach, reach_of
 
 __all__ = ["Documents", "NotExecuted", "Operation", "Operations", "Parameters", "Prepared", "encoded", "response"]
+
+T = TypeVar("T")
+
+_numbers = count()
 
 
 class NotExecuted(Exception):
@@ -82,8 +89,12 @@ class Prepared:
 
     document: DocumentNode
     kinds: Mapping[str | None, OperationType]
+    declared: Mapping[str | None, tuple[str, ...]]
+    """The variables that they take."""
     reaches: Mapping[str | None, Reach]
     """What the results of its subscriptions depend on."""
+    number: int = field(default_factory=partial(next, _numbers))
+    """No other has it: what is kept under it does not keep the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,8 @@ class Operation:
     prepared: Prepared
     kind: OperationType
     name: str | None
-    variables: dict[str, Any] | None
+    variables: dict[str, Any]
+    """Those that it declares: whatever else was sent is not kept."""
 
 
 def response(result: ExecutionResult, request_id: str, limits: Limits) -> dict[str, Any]:
@@ -108,10 +120,46 @@ def encoded(body: Mapping[str, Any]) -> bytes:
     return to_json(body, inf_nan_mode="null")
 
 
+class _Recent(Generic[T]):
+    """What is known of texts, the least recently used forgotten first. Threads may share it."""
+
+    def __init__(self, *, entries: int, characters: int) -> None:
+        self._most_entries = entries
+        self._most_characters = characters
+        self._known: OrderedDict[str, tuple[T, int]] = OrderedDict()
+        self._characters = 0
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, text: str) -> T | None:
+        """Return what is known of a text."""
+        with self._lock:
+            if (known := self._known.get(text)) is None:
+                return None
+            self._known.move_to_end(text)
+            return known[0]
+
+    def put(self, text: str, what: T, *, besides: int = 0) -> None:
+        """Know this of a text, and forget what there is no room for: it takes so many characters besides the text."""
+        characters = len(text) + besides
+        if characters > self._most_characters:
+            return
+        with self._lock:
+            if text in self._known:
+                self._characters -= self._known.pop(text)[1]
+            self._known[text] = what, characters
+            self._characters += characters
+            while len(self._known) > self._most_entries or self._characters > self._most_characters:
+                self._characters -= self._known.popitem(last=False)[1][1]
+
+
 class Documents:
     """Prepared documents by their text, the least recently used forgotten first. Threads may share it.
 
-    A document that is refused is not remembered: rubbish shall not push out what is in use.
+    What is wrong with those that were refused is remembered apart from them, and not as much of it: rubbish shall not
+    push out what is in use, and whoever sends the same again and again shall not have it examined each time.
     """
 
     def __init__(self, schema: GraphQLSchema, limits: Limits, *, public: Collection[str] = ()) -> None:
@@ -119,21 +167,32 @@ class Documents:
         self._schema = schema
         self._limits = limits
         self._public = public
-        self._prepared: OrderedDict[str, Prepared] = OrderedDict()
-        self._characters = 0
-        self._lock = Lock()
+        self._prepared = _Recent[Prepared](entries=limits.cached_documents, characters=limits.cached_characters)
+        self._refused = _Recent[tuple[GraphQLError, ...]](
+            entries=limits.cached_refusals, characters=limits.cached_refusal_characters
+        )
 
     def __len__(self) -> int:
         return len(self._prepared)
 
+    @property
+    def refusals(self) -> int:
+        """How many refusals are remembered."""
+        return len(self._refused)
+
     def prepare(self, text: str) -> Prepared:
         """Parse, weigh and validate a document, or remember that it was. Raise `NotExecuted` with what is wrong."""
-        with self._lock:
-            if (known := self._prepared.get(text)) is not None:
-                self._prepared.move_to_end(text)
-                return known
-        prepared = self._examine(text)  # outside the lock: that two threads do it twice harms nobody
-        self._remember(text, prepared)
+        if (known := self._prepared.get(text)) is not None:
+            return known
+        if (wrong := self._refused.get(text)) is not None:
+            raise NotExecuted(*wrong)
+        try:
+            prepared = self._examine(text)  # that two threads do it twice harms nobody
+        except NotExecuted as refused:
+            if len(text) <= self._limits.characters:  # a longer one is refused without being read
+                self._refused.put(text, refused.errors, besides=sum(len(error.message) for error in refused.errors))
+            raise
+        self._prepared.put(text, prepared)
         return prepared
 
     def _examine(self, text: str) -> Prepared:
@@ -159,6 +218,10 @@ class Documents:
             document,
             {name: node.operation for name, node in operations.items()},
             {
+                name: tuple(definition.variable.name.value for definition in node.variable_definitions or ())
+                for name, node in operations.items()
+            },
+            {
                 name: reach_of(self._schema, document, node, self._public)
                 for name, node in operations.items()
                 if node.operation is OperationType.SUBSCRIPTION
@@ -174,19 +237,6 @@ class Documents:
         except (AttributeError, KeyError):
             # its rule for @oneOf looks variables up in the operation visited last, and a fragment may come before any
             return [GraphQLError("A @oneOf input object in a fragment must not take its value from a variable.")]
-
-    def _remember(self, text: str, prepared: Prepared) -> None:
-        if len(text) > self._limits.cached_characters:
-            return
-        with self._lock:
-            if text not in self._prepared:
-                self._characters += len(text)
-            self._prepared[text] = prepared
-            while (
-                len(self._prepared) > self._limits.cached_documents or self._characters > self._limits.cached_characters
-            ):
-                oldest, _ = self._prepared.popitem(last=False)
-                self._characters -= len(oldest)
 
 
 class Operations:
@@ -213,7 +263,11 @@ class Operations:
         self.documents = Documents(self._schema, limits, public=public)
 
     def find(self, parameters: Parameters) -> Operation:
-        """Find the operation the parameters name. Raise `NotExecuted` if the document is, `BadRequest` if none fits."""
+        """Find the operation that the parameters name.
+
+        Raise `NotExecuted` if its document is refused or its variables are too long to keep, `BadRequest` if there is
+        none.
+        """
         prepared = self.documents.prepare(parameters.query)
         name, kinds = parameters.operation_name, prepared.kinds
         if name is None:
@@ -224,7 +278,17 @@ class Operations:
             kind = named
         else:
             raise BadRequest("The document has no operation of the name in `operationName`.")
-        return Operation(prepared, kind, name, parameters.variables)
+        sent = parameters.variables or {}
+        variables = {variable: sent[variable] for variable in prepared.declared[name] if variable in sent}
+        allowed = self._limits.subscription_variables
+        if kind is OperationType.SUBSCRIPTION and len(to_json(variables)) > allowed:
+            raise NotExecuted(
+                QueryTooComplex(
+                    f"The variables of a subscription may take {allowed} characters as JSON.",
+                    extensions={"limit": "subscriptionVariables", "allowed": allowed},
+                )
+            )
+        return Operation(prepared, kind, name, variables)
 
     async def execute(self, operation: Operation, context: object) -> ExecutionResult:
         """Run a query or a mutation to its result. Raise `NotExecuted` if the variables don't fit."""
@@ -240,6 +304,7 @@ class Operations:
         result = await running if inspect.isawaitable(running) else running
         if result.data is None and result.errors and all(error.path is None for error in result.errors):
             raise NotExecuted(*result.errors)
+        note_absence(result.errors, operation.kind)
         return result
 
     async def stream(
@@ -271,23 +336,26 @@ class Operations:
             else:
                 async with aclosing(source) as results:
                     async for result in results:
-                        yield self._encoding(result, request_id).text
+                        yield self._told_at_event(result, request_id).text
         except Exception as error:  # noqa: BLE001 - whatever the resolver's stream raises, or showing an item
-            raise NotExecuted(fault_of(error, request_id)) from None
+            raise NotExecuted(fault_of(error, request_id, OperationType.SUBSCRIPTION)) from None
 
     async def _source(self, operation: Operation, context: object) -> Feed[Any] | AsyncGenerator[ExecutionResult]:
         executor = self._executor_of(operation, context)
         creating = create_source_event_stream(executor)
         source = await creating if inspect.isawaitable(creating) else creating
         if isinstance(source, ExecutionResult):
+            note_absence(source.errors, operation.kind)
             raise NotExecuted(*source.errors or ())
         return source if isinstance(source, Feed) else map_source_to_response_event(executor, source)
 
     def _alike(self, feed: Feed[Any], operation: Operation) -> Hashable:
         """Return what the results of a subscription depend on besides the items."""
-        reach, sent = operation.prepared.reaches[operation.name], operation.variables or {}
-        variables = to_json({name: sent[name] for name in reach.variables if name in sent})
-        return operation.prepared, operation.name, variables, None if reach.is_public else feed.viewer
+        prepared, sent = operation.prepared, operation.variables
+        reach = prepared.reaches[operation.name]
+        variables = {name: sent[name] for name in reach.variables if name in sent}
+        asked = sha256(to_json((prepared.number, operation.name, variables))).digest()
+        return asked, None if reach.is_public else feed.viewer
 
     def _edition(self, alike: Hashable, feed: Feed[Any], operation: Operation, request_id: str) -> Edition[Any] | None:
         reach = operation.prepared.reaches[operation.name]
@@ -311,12 +379,16 @@ class Operations:
     ) -> Encoding | Awaitable[Encoding]:
         running = execute_subscription_event(self._executor_of(operation, feed.context(), feed.show(item)))
         if isinstance(running, ExecutionResult):
-            return self._encoding(running, request_id)
+            return self._told_at_event(running, request_id)
 
         async def finished() -> Encoding:
-            return self._encoding(await running, request_id)
+            return self._told_at_event(await running, request_id)
 
         return finished()
+
+    def _told_at_event(self, result: ExecutionResult, request_id: str) -> Encoding:
+        note_absence(result.errors, OperationType.SUBSCRIPTION)
+        return self._encoding(result, request_id)
 
     def _executor_of(self, operation: Operation, context: object, root: object = None) -> Executor[Any]:
         executor = self._executor.build(

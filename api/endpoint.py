@@ -7,7 +7,7 @@ request id.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -76,7 +76,7 @@ class GraphQLEndpoint:
         """Return the digests of the tokens that the open sockets and event streams came with."""
         return self._shared.streams.digests()
 
-    async def disconnect(
+    def disconnect(
         self, matches: Callable[[str | None], bool], code: int = 4403, reason: str = "The token was revoked"
     ) -> int:
         """End the sockets and event streams whose token digest matches, with all that runs on them.
@@ -84,7 +84,11 @@ class GraphQLEndpoint:
         The digest is the SHA-256 of the token in hexadecimal, None for a stream opened without one. A socket is closed
         with `code` and `reason`; an event stream is told the reason and completed. Returns how many were ended.
         """
-        return await self._shared.streams.end(matches, code, reason)
+        return len(self._shared.streams.end(matches, code, reason))
+
+    async def close(self, code: int, reason: str) -> None:
+        """End every socket and event stream, as `disconnect`, and wait a moment until the clients are told so."""
+        await self._shared.streams.close(code, reason)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request, or serve one WebSocket."""
@@ -250,43 +254,54 @@ class _EventStream:
     """
 
     def __init__(self, exchange: _Exchange, limits: Limits) -> None:
+        loop = asyncio.get_running_loop()
         self._exchange = exchange
         self._limits = limits
-        self._ending: asyncio.Future[Fault] = asyncio.get_running_loop().create_future()
+        self._ending: asyncio.Future[Fault] = loop.create_future()
+        self._clock = loop.time
+        self._said_at = loop.time()
+        self._is_cut_off = False
 
-    async def end(self, code: int, reason: str) -> None:
+    def end(self, code: int, reason: str) -> None:
         """Stop the operation and tell the client why: that the token is no longer good, or to come back later."""
         if not self._ending.done():
             self._ending.set_result(Unauthenticated(reason) if code == 4403 else Unavailable(reason))
 
     async def refuse(self, errors: Iterable[GraphQLError]) -> None:
-        """Answer with these errors and nothing else."""
-        await self._exchange.start(200, _EVENTS)
+        """Answer with these errors and nothing else. Raises `ClientDisconnect` as `run` does."""
+        await self._in_time(self._exchange.start(200, _EVENTS))
         await self._say(self._errors(errors) + _COMPLETE)
         await self._close()
 
     async def run(self, responses: AsyncGenerator[str]) -> None:
-        """Answer with these responses, until they end, the client goes away or `end` is called."""
-        await self._exchange.start(200, _EVENTS, {"X-Accel-Buffering": "no"})
+        """Answer with these responses, until they end, the client goes away or `end` is called.
+
+        Raises `ClientDisconnect` if the client takes nothing for too long, as a rule.
+        """
+        await self._in_time(self._exchange.start(200, _EVENTS, {"X-Accel-Buffering": "no"}))
         pumping = asyncio.create_task(self._pump(responses))
         leaving = asyncio.create_task(self._until_gone())
         watched = (pumping, leaving, self._ending)
         try:
             await self._say(_COMMENT)  # so that the client, and what is in between, sees the stream open
             while True:
+                silence = self._clock() - self._said_at
+                if silence >= self._limits.heartbeat_seconds:
+                    await self._say(_COMMENT)
+                    silence = 0.0
                 done, _ = await asyncio.wait(
-                    watched, timeout=self._limits.heartbeat_seconds, return_when=asyncio.FIRST_COMPLETED
+                    watched, timeout=self._limits.heartbeat_seconds - silence, return_when=asyncio.FIRST_COMPLETED
                 )
                 if done:
                     break
-                await self._say(_COMMENT)
         finally:
             pumping.cancel()
             leaving.cancel()
             await asyncio.gather(pumping, leaving, return_exceptions=True)
-        if self._ending in done and leaving not in done:
+        if self._ending in done and leaving not in done and pumping not in done:
             await self._say(self._errors([self._ending.result()]) + _COMPLETE)
-        await self._close()
+        if not self._is_cut_off:
+            await self._close()
 
     async def _pump(self, responses: AsyncGenerator[str]) -> None:
         request_id = self._exchange.request_id
@@ -310,15 +325,20 @@ class _EventStream:
         return _event(encoded({"errors": told(errors, self._exchange.request_id, limit=self._limits.errors)}))
 
     async def _say(self, text: bytes) -> None:
+        await self._in_time(self._exchange.send({"type": "http.response.body", "body": text, "more_body": True}))
+        self._said_at = self._clock()
+
+    async def _close(self) -> None:
+        await self._in_time(self._exchange.send({"type": "http.response.body", "body": b"", "more_body": False}))
+
+    async def _in_time(self, sending: Awaitable[None]) -> None:
         """Send a part. Raises `ClientDisconnect` if the client takes nothing for too long."""
         try:
             async with asyncio.timeout(self._limits.write_seconds):
-                await self._exchange.send({"type": "http.response.body", "body": text, "more_body": True})
+                await sending
         except TimeoutError:
+            self._is_cut_off = True
             raise ClientDisconnect from None
-
-    async def _close(self) -> None:
-        await self._exchange.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 _COMMENT: Final = b":\n\n"

@@ -24,10 +24,10 @@ the codes below, and `extensions.requestId`, which the log knows too.
 
 import traceback
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import structlog
-from graphql import GraphQLError, ValueNode
+from graphql import GraphQLError, OperationType, ValueNode
 
 from domain.application import Undecided
 from domain.storage import DATABASE_AWAY
@@ -50,11 +50,15 @@ __all__ = [
     "Unavailable",
     "ValidationFailed",
     "fault_of",
+    "note_absence",
     "told",
 ]
 
 _FRAMES = 12
 """Frames of a traceback that are logged, the innermost."""
+
+_ABSENCES: Final = (*DATABASE_AWAY, Undecided)
+"""How the absence of the database is noticed."""
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -177,12 +181,23 @@ class Unavailable(Fault):
     code = "UNAVAILABLE"
     default_status = 503
 
-    def __init__(
-        self,
-        message: str = "The database cannot be reached; nothing was recorded as far as known: "
-        "try again with the same idempotencyKey.",
-    ) -> None:
+    def __init__(self, message: str, *, because: Exception | None = None) -> None:
         super().__init__(message)
+        self.because = because
+        """By what it was noticed, where the log does not know it yet."""
+
+    @classmethod
+    def during(cls, kind: OperationType | None, because: Exception | None = None) -> Self:
+        """Say what to do when the database was lost during an operation, or before one had begun."""
+        return cls(f"The database cannot be reached{_AFTER_ABSENCE[kind]}", because=because)
+
+
+_AFTER_ABSENCE: Final = {
+    None: ", and nothing was done: try again in a moment.",
+    OperationType.QUERY: ": ask again in a moment.",
+    OperationType.MUTATION: "; nothing was recorded as far as known: try again with the same idempotencyKey.",
+    OperationType.SUBSCRIPTION: ": subscribe again in a moment, to gameEvents with afterSeq: the last seq you have.",
+}
 
 
 class Internal(Fault):
@@ -201,21 +216,29 @@ class Omitted(Fault):
     code = "ERRORS_OMITTED"
 
 
-def fault_of(error: Exception, request_id: str) -> Fault:
-    """What the client may be told about an exception, whichever it is.
+def fault_of(error: Exception, request_id: str, kind: OperationType | None = None) -> Fault:
+    """What the client may be told about an exception, whichever it is, in an operation of this kind or before any.
 
     A `Fault` stands for itself, a lost database is `Unavailable`, all else is `Internal`; the latter two are logged.
     """
     cause = _root(error)
+    because = cause.because if isinstance(cause, Unavailable) else cause
+    if isinstance(because, _ABSENCES):
+        _log.warning("database_unreachable", request_id=request_id, error=type(because).__name__)
+        return cause if isinstance(cause, Fault) else Unavailable.during(kind)
     if isinstance(cause, Fault):
         return cause
-    if isinstance(cause, (*DATABASE_AWAY, Undecided)):
-        _log.warning("database_unreachable", request_id=request_id, error=type(cause).__name__)
-        return Unavailable()
     # formatted here, and not by whichever processor is configured: some show the local variables, which hold secrets
     trace = "".join(traceback.format_exception(cause, limit=-_FRAMES))
     _log.error("resolver_failed", request_id=request_id, error=type(cause).__name__, exception=trace)
     return Internal()
+
+
+def note_absence(errors: Iterable[GraphQLError] | None, kind: OperationType) -> None:
+    """Note in the errors of a result, where the database was lost, during what: what to do next depends on it."""
+    for error in errors or ():
+        if isinstance(cause := _root(error), _ABSENCES):
+            error.original_error = Unavailable.during(kind, cause)
 
 
 def told(errors: Iterable[GraphQLError], request_id: str, *, limit: int) -> list[dict[str, Any]]:

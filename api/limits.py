@@ -4,9 +4,11 @@ The walk looks at every selection set once, so a document of nested fragments th
 refused in the time it takes to read it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Final
 
 from graphql import (
     DocumentNode,
@@ -22,6 +24,7 @@ from graphql import (
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
+    TokenKind,
     get_named_type,
     is_abstract_type,
     is_interface_type,
@@ -34,7 +37,9 @@ from api.faults import Fault, QueryTooComplex
 
 __all__ = ["Limits", "weigh"]
 
-_MOST_LEVELS = 60
+_TOLD_CHARACTERS: Final = 40
+"""Of a name that is told to whoever chose it."""
+_MOST_LEVELS: Final = 60
 """Selection sets within selection sets, fragments included, that are walked at all: twice what any honest one needs."""
 
 
@@ -54,10 +59,21 @@ class Limits:
     """Fields of all operations together, with their fragments written out."""
     aliases: int = 30
     """Aliased fields of an operation with its fragments written out."""
+    repeats: int = 40
+    """How often one place may select the same name, or spread fragments, all types and fragments together. Validation
+    compares each with each; a document that tells every kind of a thing apart has the name once for each kind."""
     mutations: int = 10
     """Fields at the root of a mutation."""
     cost: int = 20_000
     """Fields of the answer, as far as can be told from the document."""
+    subscription_tokens: int = 600
+    """Tokens of a document with a subscription: it stays in memory while that lasts."""
+    subscription_fields: int = 200
+    """Fields of a subscription with its fragments written out."""
+    subscription_cost: int = 2_000
+    """The same as `cost`, of each event: a document is weighed once, and a subscription asks again at every event."""
+    subscription_variables: int = 4_000
+    """Characters of a subscription's variables as JSON, which stay in memory as well."""
     page_size: int = 20
     """What a paged field is taken to hold if the document gives neither `first` nor `last`."""
     largest_page: int = 100
@@ -73,6 +89,9 @@ class Limits:
     cached_documents: int = 1_000
     cached_characters: int = 256 * 1024
     """Both bound the cache; a parsed document takes some hundred times the space of its text."""
+    cached_refusals: int = 200
+    cached_refusal_characters: int = 256 * 1024
+    """Both bound what is remembered of documents that were refused: their texts and what is wrong with them."""
     socket_operations: int = 20
     """Operations that run on one socket at the same time."""
     init_seconds: float = 10
@@ -83,7 +102,19 @@ class Limits:
     """A reader that takes nothing off a full connection for so long is cut off."""
 
 
-class _Weight(NamedTuple):
+_Place = tuple[str, ...]
+"""Where in an answer something is selected: the response names that lead there, and its own."""
+
+_AT_EACH_EVENT: Final = (
+    "fields in the answer, or fields that take much work, at each event. Follow `gameEvents`, which tells what "
+    "happened, and ask for the rest by a query"
+)
+_SPREADS: Final = "..."
+"""Stands for the fragments that are spread at a place, as a name of its own."""
+
+
+@dataclass(slots=True)
+class _Weight:
     """What a selection set amounts to, with its fragments written out."""
 
     depth: int = 0
@@ -91,30 +122,30 @@ class _Weight(NamedTuple):
     fields: int = 0
     aliases: int = 0
     cost: int = 0
+    places: Counter[_Place] = field(default_factory=Counter)
 
-    def beside(self, other: "_Weight") -> "_Weight":
-        return _Weight(
-            max(self.depth, other.depth),
-            self.width + other.width,
-            self.fields + other.fields,
-            self.aliases + other.aliases,
-            self.cost + other.cost,
-        )
-
-    @classmethod
-    def either(cls, weights: Iterable["_Weight"]) -> "_Weight":
-        """Weigh selections of which an object answers one; all of them stand in the document."""
-        total = _NOTHING
-        for weight in weights:
-            total = total.beside(weight)._replace(cost=max(total.cost, weight.cost))
-        return total
+    def add(self, other: "_Weight") -> None:
+        """Add what is selected beside it."""
+        self.depth = max(self.depth, other.depth)
+        self.width += other.width
+        self.fields += other.fields
+        self.aliases += other.aliases
+        self.cost += other.cost
+        self.places.update(other.places)
 
 
-_NOTHING = _Weight()
+class _Excess(Exception):
+    """The document exceeds a limit: there is no need to weigh the rest of it."""
+
+    def __init__(self, limit: str, allowed: int, what: str) -> None:
+        super().__init__(limit)
+        self.limit = limit
+        self.allowed = allowed
+        self.what = what
 
 
-class _TooDeepToWeigh(Exception):
-    """The walk has gone down further than any document within the limits would take it."""
+def _too_much(limit: str, allowed: int, what: str) -> _Excess:
+    return _Excess(limit, allowed, f"asks for more than {allowed} {what}")
 
 
 def weigh(schema: GraphQLSchema, document: DocumentNode, limits: Limits) -> Fault | None:
@@ -123,37 +154,24 @@ def weigh(schema: GraphQLSchema, document: DocumentNode, limits: Limits) -> Faul
     The document need not be valid: unknown fields weigh something, unknown fragments and cycles nothing more.
     """
     scales = _Scales(schema, document, limits)
-    fields = 0
-    for node in document.definitions:
-        is_mutation = False
-        try:
+    try:
+        for node in document.definitions:
             if isinstance(node, OperationDefinitionNode):
-                is_mutation = node.operation is OperationType.MUTATION
-                weight = scales.weigh(node.selection_set, schema.get_root_type(node.operation), 1)
+                scales.weigh_operation(node)
             elif isinstance(node, FragmentDefinitionNode):
-                # an unused one is validated too, at a cost of time that only its fields decide
-                weight = _Weight(fields=scales.spread(node.name.value, 1).fields)
-            else:
-                continue
-        except _TooDeepToWeigh:
-            return _excess("depth", limits.depth, "levels")
-        fields += weight.fields  # every operation is validated, also those that are not asked for
-        for amount, limit, allowed, what in (
-            (weight.depth, "depth", limits.depth, "levels"),
-            (fields, "fields", limits.fields, "fields"),
-            (weight.aliases, "aliases", limits.aliases, "aliases"),
-            (weight.cost, "cost", limits.cost, "fields in the answer, or fields that take much work"),
-            (weight.width if is_mutation else 0, "mutations", limits.mutations, "mutations"),
-        ):
-            if amount > allowed:
-                return _excess(limit, allowed, what)
+                scales.weigh_fragment(node)
+    except _Excess as excess:
+        return QueryTooComplex(
+            f"The document {excess.what}.", extensions={"limit": excess.limit, "allowed": excess.allowed}
+        )
     return None
 
 
-def _excess(limit: str, allowed: int, what: str) -> QueryTooComplex:
-    return QueryTooComplex(
-        f"The document asks for more than {allowed} {what}.", extensions={"limit": limit, "allowed": allowed}
-    )
+def _tokens(document: DocumentNode) -> int:
+    found, token = 0, document.loc.start_token.next if document.loc else None
+    while token is not None and token.kind is not TokenKind.EOF:
+        found, token = found + 1, token.next
+    return found
 
 
 def _said_of(table: Mapping[str, int], parent: GraphQLNamedType | None, field: str) -> int | None:
@@ -166,40 +184,74 @@ def _said_of(table: Mapping[str, int], parent: GraphQLNamedType | None, field: s
 
 
 class _Scales:
-    """Weighs the selection sets of one document; a fragment is weighed once, wherever it is spread."""
+    """Weighs the selection sets of one document; a fragment is weighed once, wherever it is spread.
+
+    What has become too large is not built upon: so merging the places of selection sets takes bounded time as well.
+    """
 
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, limits: Limits) -> None:
         self._schema = schema
+        self._document = document
         self._limits = limits
         self._fragments = {
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
         self._weighed: dict[str, _Weight] = {}
+        self._fields = 0  # of all definitions: each is validated, also those that are not asked for
+
+    def weigh_operation(self, node: OperationDefinitionNode) -> None:
+        """Weigh an operation; raise `_Excess` if it is too heavy."""
+        limits = self._limits
+        weight = self.weigh(node.selection_set, self._schema.get_root_type(node.operation), 1)
+        self._count(weight)
+        self._demand("depth", weight.depth, limits.depth, "levels")
+        self._demand("aliases", weight.aliases, limits.aliases, "aliases")
+        self._demand("cost", weight.cost, limits.cost, "fields in the answer, or fields that take much work")
+        if node.operation is OperationType.MUTATION:
+            self._demand("mutations", weight.width, limits.mutations, "mutations")
+        if node.operation is OperationType.SUBSCRIPTION:
+            if _tokens(self._document) > (allowed := limits.subscription_tokens):
+                raise _Excess("subscriptionTokens", allowed, f"has more than {allowed} tokens, too many to follow")
+            self._demand("subscriptionFields", weight.fields, limits.subscription_fields, "fields in a subscription")
+            self._demand("subscriptionCost", weight.cost, limits.subscription_cost, _AT_EACH_EVENT)
+
+    def weigh_fragment(self, node: FragmentDefinitionNode) -> None:
+        """Weigh a fragment for itself, used or not; raise `_Excess` if it is too heavy."""
+        name = node.name.value
+        if node is self._fragments[name]:
+            self.spread(name, 1)
+        else:  # another one of the same name is what is spread, but both are validated
+            self._count(self.weigh(node.selection_set, self._schema.get_type(node.type_condition.name.value), 1))
 
     def weigh(self, selections: SelectionSetNode, parent: GraphQLNamedType | None, level: int) -> _Weight:
         if level > _MOST_LEVELS:
-            raise _TooDeepToWeigh
-        total = _NOTHING
-        by_type: dict[str, _Weight] = {}
+            raise _too_much("depth", self._limits.depth, "levels")
+        total = _Weight()
+        by_type: dict[str, int] = {}
         for node in selections.selections:
             if isinstance(node, FieldNode):
-                total = total.beside(self._field(node, parent, level))
+                self._add(total, self._field(node, parent, level))
                 continue
             if isinstance(node, FragmentSpreadNode):
                 name = self._condition(self._fragments.get(node.name.value))
                 weight = self.spread(node.name.value, level)
+                total.places[_SPREADS,] += 1
             elif isinstance(node, InlineFragmentNode):
                 name = self._condition(node)
                 inner = self._schema.get_type(name) if name else parent
                 weight = self.weigh(node.selection_set, inner, level + 1)
             else:
                 continue
+            self._add(total, weight)
             # an object is of one type, so of the selections for several types it answers one
             if is_abstract_type(parent) and name and is_object_type(self._schema.get_type(name)):
-                by_type[name] = by_type.get(name, _NOTHING).beside(weight)
-            else:
-                total = total.beside(weight)
-        return total.beside(_Weight.either(by_type.values()))
+                by_type[name] = by_type.get(name, 0) + weight.cost
+        total.cost -= sum(by_type.values()) - max(by_type.values(), default=0)
+        return total
+
+    def _add(self, total: _Weight, weight: _Weight) -> None:
+        total.add(weight)
+        self._demand("fields", total.fields, self._limits.fields, "fields")
 
     @staticmethod
     def _condition(node: FragmentDefinitionNode | InlineFragmentNode | None) -> str | None:
@@ -210,26 +262,46 @@ class _Scales:
             return known
         fragment = self._fragments.get(name)
         if fragment is None:
-            return _NOTHING
-        self._weighed[name] = _NOTHING  # what a cycle finds on its way round; validation refuses it
+            return _Weight()
+        self._weighed[name] = _Weight()  # what a cycle finds on its way round; validation refuses it
         on = self._schema.get_type(fragment.type_condition.name.value)
         weight = self._weighed[name] = self.weigh(fragment.selection_set, on, level + 1)
+        self._count(weight)
         return weight
+
+    def _count(self, weight: _Weight) -> None:
+        """Count a definition, which is validated by itself whatever else is in the document."""
+        self._fields += weight.fields
+        self._demand("fields", self._fields, self._limits.fields, "fields")
+        place, times = max(weight.places.items(), key=itemgetter(1), default=((), 0))
+        if times > self._limits.repeats:
+            what = "spreads fragments" if place[-1] == _SPREADS else f"selects `{place[-1][:_TOLD_CHARACTERS]}`"
+            allowed = self._limits.repeats
+            raise _Excess("repeats", allowed, f"{what} more than {allowed} times in one place")
+
+    @staticmethod
+    def _demand(limit: str, amount: int, allowed: int, what: str) -> None:
+        if amount > allowed:
+            raise _too_much(limit, allowed, what)
 
     def _field(self, node: FieldNode, parent: GraphQLNamedType | None, level: int) -> _Weight:
         aliased = 1 if node.alias else 0
         name = node.name.value
         effort = 1 + (_said_of(self._limits.efforts, parent, name) or 0)
+        shown = (node.alias or node.name).value
         if node.selection_set is None:
-            return _Weight(1, 1, 1, aliased, effort)
-        if name in {"__schema", "__type"}:  # as deep and long as the schema is, and the same for everyone
-            inside = self.weigh(node.selection_set, None, level + 1)
-            return _Weight(1, 1, 1 + inside.fields, aliased + inside.aliases, 1 + inside.fields)
+            return _Weight(1, 1, 1, aliased, effort, Counter({(shown,): 1}))
+        # introspection is as deep and long as the schema is, and the same for everyone
+        is_introspection = name in {"__schema", "__type"}
         field = parent.fields.get(name) if is_object_type(parent) or is_interface_type(parent) else None
-        inner = get_named_type(field.type) if field else None
+        inner = get_named_type(field.type) if field and not is_introspection else None
         inside = self.weigh(node.selection_set, inner, level + 1)
+        places = Counter({(shown,): 1, **{(shown, *place): times for place, times in inside.places.items()}})
+        fields, aliases = 1 + inside.fields, aliased + inside.aliases
+        if is_introspection:
+            return _Weight(1, 1, fields, aliases, fields, places)
         times = self._length(field, node, parent) if field and parent else 1
-        return _Weight(1 + inside.depth, 1, 1 + inside.fields, aliased + inside.aliases, effort + times * inside.cost)
+        return _Weight(1 + inside.depth, 1, fields, aliases, effort + times * inside.cost, places)
 
     def _length(self, field: GraphQLField, node: FieldNode, parent: GraphQLNamedType) -> int:
         """How many objects a field holds, as far as its arguments and type tell."""

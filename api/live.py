@@ -17,12 +17,14 @@ from uuid import UUID
 import psycopg
 import structlog
 
+from api import readers
 from api.readers import Reader, Watcher, closes_the_record
 from api.sharing import Edition, Offer
 from domain.events import Event, read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
 from domain.storage import DATABASE_AWAY, PersistenceError
+from projections.answers import ANSWER_SECONDS, answering
 from projections.pace import Pace
 
 __all__ = ["Live", "patiently", "stopped"]
@@ -34,6 +36,8 @@ BATCH: Final = 1_000
 """Events that are read from the log at once."""
 AT_ONCE: Final = 100
 """Subscribers that are told before the event loop comes to something else."""
+SLICE: Final = 100
+"""Events that a subscriber is told before he is given the time to take them."""
 PAGE: Final = 200
 """Events of the past that are read for a subscriber at once."""
 
@@ -48,15 +52,19 @@ Newest = Callable[[UUID], Awaitable[Game]]
 
 _END: Final = "SELECT coalesce(max(notification_id), 0) FROM public.game_events"
 _NEWER: Final = (
-    "SELECT notification_id, originator_id, CASE WHEN originator_id = ANY(%s) THEN state END"
-    " FROM public.game_events WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
+    "SELECT notification_id, originator_id FROM public.game_events WHERE notification_id > %s"
+    " ORDER BY notification_id LIMIT %s"
 )
+_STATES: Final = "SELECT notification_id, state FROM public.game_events WHERE notification_id = ANY (%s)"
 
 
 def _read(state: bytes) -> Event | None:
     try:
         return read_event(bytes(state), FACT_TYPES)
     except ValueError:  # from a newer server: its subscribers learn it when they read on, the others go on
+        return None
+    except Exception:
+        _logger.exception("an event can't be read")  # nor can its subscribers, who are told; the others go on
         return None
 
 
@@ -76,29 +84,78 @@ async def patiently(read: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(RETRY_SECONDS)
 
 
+class _Circle:
+    """Those readers of a game who are told it in the same words; one circle does not wait for another."""
+
+    __slots__ = ("edition", "news", "readers", "telling")
+
+    def __init__(self, edition: Edition[Event] | None) -> None:
+        self.edition: Final = edition
+        """None where each encodes for himself."""
+        self.readers: Final[set[Reader]] = set()
+        self.news: list[Event | None] = []
+        """What they are to be told; None stands for what must be read from the log."""
+        self.telling: asyncio.Task[None] | None = None
+
+    def hear(self, news: Sequence[Event | None]) -> None:
+        """Tell them in their time. Where that takes too long for so many events, they are to look at the log."""
+        self.news += news
+        if len(self.news) > readers.BACKLOG:
+            self.news = [None]
+        if self.telling is None:
+            self.telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        """Hand out what is new, in its order, encoded once."""
+        try:
+            while self.news:
+                news, self.news = self.news[:SLICE], self.news[SLICE:]
+                events = [event for event in news if event is not None]
+                texts = [await _encoded(self.edition, event) for event in events] if self.edition else ()
+                await self._push(events, texts, has_missed=len(events) < len(news))
+        except Exception:
+            _logger.exception("a game's news can't be told, and is looked up")
+            for reader in self.readers:
+                reader.miss()
+        finally:
+            self.telling = None
+
+    async def _push(self, events: Sequence[Event], texts: Sequence[str | None], *, has_missed: bool) -> None:
+        # Who comes during this is told the same by the log.
+        for count, reader in enumerate(list(self.readers), 1):
+            if events:
+                reader.push(events, texts)
+            if has_missed:
+                reader.miss()
+            if count % AT_ONCE == 0:
+                await asyncio.sleep(0)
+        if self.news:
+            await asyncio.sleep(0)  # so that they take these before they are told more
+
+
 class _Followed:
     """A game that somebody follows."""
 
-    __slots__ = ("game", "is_outdated", "news", "readers", "reading", "telling", "watchers")
+    __slots__ = ("circles", "game", "is_outdated", "reading", "watchers")
 
     def __init__(self, game: UUID) -> None:
         self.game: Final = game
-        self.readers: Final[dict[Edition[Event] | None, set[Reader]]] = {}
-        """By the edition they are told; those without one encode for themselves."""
+        self.circles: Final[dict[Edition[Event] | None, _Circle]] = {}
         self.watchers: Final[set[Watcher]] = set()
-        self.news: list[Event | None] = []
-        """What the readers are to be told; None stands for what must be read from the log."""
-        self.telling: asyncio.Task[None] | None = None
         self.is_outdated = False
         """Whether the watchers are to be shown the game anew."""
         self.reading: asyncio.Task[None] | None = None
 
-    def stop(self) -> list[asyncio.Task[None]]:
-        """Stop what is done for them; return the tasks that are about to end."""
-        tasks = [task for task in (self.telling, self.reading) if task is not None]
-        for task in tasks:
-            task.cancel()
-        return tasks
+    def circle(self, edition: Edition[Event] | None) -> _Circle:
+        """Return those who are told this edition."""
+        if (circle := self.circles.get(edition)) is None:
+            circle = self.circles[edition] = _Circle(edition)
+        return circle
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """Return what is being done for them."""
+        telling = (circle.telling for circle in self.circles.values())
+        return [task for task in (*telling, self.reading) if task is not None]
 
 
 class Live:
@@ -120,24 +177,37 @@ class Live:
         self._hint.set()
 
     async def run(self) -> None:
-        """Follow the log until cancelled, also over times when the database is away."""
+        """Follow the log until cancelled, also over times when the database is away, and over events that break it."""
         try:
             while True:
                 try:
-                    async with await psycopg.AsyncConnection.connect(
-                        self._url,
-                        autocommit=True,
-                        connect_timeout=2,
-                        application_name="tic live",
-                        tcp_user_timeout=5_000,
-                    ) as conn:
+                    async with await self._connected() as conn:
                         await self._follow(conn)
                 except (psycopg.Error, PersistenceError) as error:
                     _logger.warning("subscriptions wait for the database", error=type(error).__name__)
-                    await asyncio.sleep(RETRY_SECONDS)
+                except Exception:
+                    # From the end of the log, and everyone looks for himself: what broke it is not met for ever.
+                    _logger.exception("subscriptions broke off, and go on from the end of the log")
+                    self._position = None
+                await asyncio.sleep(RETRY_SECONDS)
         finally:
-            ending = [task for followed in self._followed.values() for task in followed.stop()]
+            ending = [task for followed in self._followed.values() for task in followed.tasks()]
+            for task in ending:
+                task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
+
+    async def _connected(self) -> psycopg.AsyncConnection:
+        return await psycopg.AsyncConnection.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=2,
+            application_name="tic live",
+            # A connection that says nothing for hours, since nobody follows, must notice that the other side is gone.
+            keepalives_idle=10,
+            keepalives_interval=5,
+            keepalives_count=3,
+            tcp_user_timeout=5_000,
+        )
 
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
         pace = Pace()
@@ -147,7 +217,8 @@ class Live:
                 self._company.clear()
                 await self._company.wait()
             self._hint.clear()  # before the look: what is appended during it is worth another one
-            found = await self._look(conn)
+            with answering(conn, ANSWER_SECONDS):
+                found = await self._look(conn)
             await asyncio.sleep(PAUSE_SECONDS if found < BATCH else 0)
             if found < BATCH:
                 with suppress(TimeoutError):
@@ -162,47 +233,29 @@ class Live:
             # Who came before the answer may have read the past before the end of it was written.
             for followed in self._followed.values():
                 self._hand_out(followed, [None])
-        cursor = await conn.execute(_NEWER, (list(self._followed), self._position, BATCH), prepare=True)
-        rows = await cursor.fetchall()
+        rows = await (await conn.execute(_NEWER, (self._position, BATCH), prepare=True)).fetchall()
+        # A second question for those that are followed: to name all of them in the first costs the more the more are.
+        wanted = [position for position, game in rows if game in self._followed]
+        states: dict[int, bytes] = {}
+        if wanted:
+            states = dict(await (await conn.execute(_STATES, (wanted,), prepare=True)).fetchall())
         news: dict[UUID, list[Event | None]] = {}
-        for position, game, state in rows:
+        for position, game in rows:
             if game in self._followed:
                 # Whoever came while the database answered finds no state here; he is told to look himself.
-                news.setdefault(game, []).append(_read(state) if state is not None else None)
+                news.setdefault(game, []).append(_read(states[position]) if position in states else None)
             self._position = position
         for game, events in news.items():
             self._hand_out(self._followed[game], events)
         return len(rows)
 
     def _hand_out(self, followed: _Followed, news: Sequence[Event | None]) -> None:
-        if followed.readers:
-            followed.news += news
-            if followed.telling is None:
-                followed.telling = asyncio.create_task(self._tell(followed))
+        for circle in followed.circles.values():
+            circle.hear(news)
         if followed.watchers:
             followed.is_outdated = True
             if followed.reading is None:
                 followed.reading = asyncio.create_task(self._show(followed))
-
-    async def _tell(self, followed: _Followed) -> None:
-        """Hand out a game's news, in their order, encoded once for each edition."""
-        try:
-            while followed.news:
-                news, followed.news = followed.news, []
-                events = [event for event in news if event is not None]
-                has_missed = len(events) < len(news)
-                for edition, readers in list(followed.readers.items()):
-                    texts = [await _encoded(edition, event) for event in events] if edition else ()
-                    # Who comes during this is told the same by the log.
-                    for count, reader in enumerate(list(readers), 1):
-                        if events:
-                            reader.push(events, texts)
-                        if has_missed:
-                            reader.miss()
-                        if count % AT_ONCE == 0:
-                            await asyncio.sleep(0)
-        finally:
-            followed.telling = None
 
     async def _show(self, followed: _Followed) -> None:
         """Read a game once for all who watch it, and again if it has changed meanwhile."""
@@ -225,11 +278,11 @@ class Live:
         return followed
 
     def _leave(self, followed: _Followed) -> None:
-        for edition in [edition for edition, readers in followed.readers.items() if not readers]:
-            del followed.readers[edition]
-        if not followed.readers and not followed.watchers:
+        """Forget a game that nobody follows."""
+        if not followed.circles and not followed.watchers:
             del self._followed[followed.game]
-            followed.stop()
+            if followed.reading is not None:
+                followed.reading.cancel()
 
     async def events(
         self, game: UUID, after: int, edition: Edition[Event] | None = None, offer: Offer | None = None
@@ -244,8 +297,8 @@ class Live:
             SlowReader: the subscriber left too many waiting; he may come back with the last number he saw.
         """
         reader, followed = Reader(after, offer), self._entry(game)
-        readers = followed.readers.setdefault(edition, set())
-        readers.add(reader)
+        circle = followed.circle(edition)
+        circle.readers.add(reader)
         del edition, offer  # they are kept elsewhere, the edition once for all
         try:
             while True:
@@ -268,7 +321,11 @@ class Live:
                             return
                     del following
         finally:
-            readers.discard(reader)
+            circle.readers.discard(reader)
+            if not circle.readers:
+                del followed.circles[circle.edition]
+                if circle.telling is not None:
+                    circle.telling.cancel()
             self._leave(followed)
 
     async def versions(self, game: UUID, _edition: object, _offer: object) -> AsyncGenerator[Sequence[Game], None]:

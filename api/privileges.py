@@ -5,7 +5,7 @@ It reads the log and appends to it by the one function that the log's owner has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, LiteralString
 
@@ -17,7 +17,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from domain.log_tables import APPEND_SIGNATURE
 from projections.tables import BUILD, LIVE
 
-__all__ = ["TABLES", "grant", "lacks", "oversteps"]
+__all__ = ["TABLES", "grant", "lacks", "makers", "oversteps", "take_room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,51 @@ _COLUMN: Final = "SELECT coalesce(has_column_privilege(%s, to_regclass('public.'
 _SOME_COLUMN: Final = "SELECT coalesce(has_any_column_privilege(%s, to_regclass('public.' || %s), %s), false)"
 _SEQUENCE: Final = "SELECT coalesce(has_sequence_privilege(%s, to_regclass('public.' || %s), 'USAGE, UPDATE'), false)"
 _FUNCTION: Final = "SELECT coalesce(has_function_privilege(%s, to_regprocedure(%s), 'EXECUTE'), false)"
-_OWNERS_MEMBER: Final = (
-    "SELECT (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = to_regclass('public.game_events')"
-    " AND pg_has_role(%s, relowner, 'MEMBER'))"
-)
+_CREATE: Final = "SELECT has_database_privilege(%s, current_database(), 'CREATE')"
 _HAS: Final = "SELECT (SELECT to_json(r) -> %s FROM pg_roles AS r WHERE rolname = %s)"
+
+_STRONG: Final = (
+    *("pg_write_all_data", "pg_read_all_data", "pg_maintain", "pg_create_subscription", "pg_signal_backend"),
+    *("pg_execute_server_program", "pg_write_server_files", "pg_read_server_files"),
+)
+"""PostgreSQL's own roles that may do what a server need not. Those that only look at how it runs are none of them."""
+
+# A membership is what lets a role act as another one, whether or not it inherits, over however many others.
+_STRONG_MEMBERSHIPS: Final = """
+SELECT DISTINCT g.rolname::text AS granted, pg_get_userbyid(m.grantor)::text AS grantor,
+       m.grantor = 10 OR current_setting('server_version_num')::integer < 160000 AS by_anyone
+  FROM pg_auth_members AS m JOIN pg_roles AS g ON g.oid = m.roleid
+ WHERE m.member = (SELECT oid FROM pg_roles WHERE rolname = %s)
+   AND EXISTS (SELECT FROM pg_roles AS r
+                WHERE pg_has_role(g.oid, r.oid, 'MEMBER')
+                  AND (r.rolsuper OR r.rolcreaterole OR r.rolreplication OR r.rolbypassrls OR r.rolname = ANY(%s)
+                       OR r.oid IN (SELECT datdba FROM pg_database WHERE datname = current_database()
+                                    UNION ALL SELECT nspowner FROM pg_namespace WHERE nspname = 'public'
+                                    UNION ALL SELECT relowner FROM pg_class WHERE oid = ANY(%s::regclass[]))))
+ ORDER BY granted, grantor
+"""
+_OWNED: Final = """
+SELECT 'DATABASE' AS kind, ARRAY[datname::text] AS name FROM pg_database
+ WHERE datname = current_database() AND pg_get_userbyid(datdba) = %(role)s
+UNION ALL
+SELECT 'SCHEMA', ARRAY['public'] FROM pg_namespace WHERE nspname = 'public' AND pg_get_userbyid(nspowner) = %(role)s
+UNION ALL
+SELECT 'TABLE', ARRAY['public', relname::text] FROM pg_class
+ WHERE oid = ANY(%(tables)s::regclass[]) AND pg_get_userbyid(relowner) = %(role)s
+"""
+_OWNER: Final = "SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = 'public.game_events'::regclass"
+
+_MAKERS: Final = """
+SELECT DISTINCT CASE may.maker WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(may.maker)::text END AS maker
+  FROM (SELECT a.grantee
+          FROM pg_namespace AS n CROSS JOIN aclexplode(n.nspacl) AS a
+         WHERE n.nspname IN (%(live)s, %(build)s) AND a.privilege_type = 'CREATE'
+         UNION SELECT nspowner FROM pg_namespace WHERE nspname IN (%(live)s, %(build)s)) AS may (maker)
+  LEFT JOIN pg_roles AS r ON r.oid = may.maker
+ WHERE r.rolsuper IS NOT TRUE AND r.rolname IS DISTINCT FROM %(role)s
+   AND may.maker IS DISTINCT FROM (SELECT relowner FROM pg_class WHERE oid = to_regclass('public.game_events'))
+ ORDER BY maker
+"""
 
 
 def grant(cursor: Cursor[DictRow], role: str) -> None:
@@ -111,6 +151,22 @@ def grant(cursor: Cursor[DictRow], role: str) -> None:
         _attempt(cursor, SQL("GRANT USAGE ON SCHEMA public TO {}").format(to))
     if _told(cursor, _SCHEMA, role, "public", "CREATE"):
         _attempt(cursor, SQL("REVOKE CREATE ON SCHEMA public FROM PUBLIC, {}").format(to))
+
+
+def makers(cursor: Cursor[DictRow], role: str) -> list[str]:
+    """Return which others may put something into the schemas of the read models; PUBLIC, where everyone may.
+
+    Others are all but this role, the log's owner and superusers.
+    """
+    parameters = {"live": LIVE, "build": BUILD, "role": role}
+    return [row["maker"] for row in cursor.execute(_MAKERS, parameters).fetchall()]
+
+
+def take_room(cursor: Cursor[DictRow], roles: Sequence[str]) -> None:
+    """Let these roles, and PUBLIC if it is named, use the schemas of the read models no longer; as their owner."""
+    for role in roles:
+        whose = SQL("PUBLIC") if role == "PUBLIC" else Identifier(role)
+        cursor.execute(SQL("REVOKE ALL ON SCHEMA {}, {} FROM {}").format(Identifier(LIVE), Identifier(BUILD), whose))
 
 
 def lacks(cursor: Cursor[DictRow], role: str) -> list[str]:
@@ -148,12 +204,35 @@ def _excess(cursor: Cursor[DictRow], role: str) -> Iterator[Composed]:
     if _told(cursor, _HAS, "rolsuper", role):
         yield SQL("ALTER ROLE {} NOSUPERUSER").format(name)
         return  # no privilege binds it
-    if owner := _told(cursor, _OWNERS_MEMBER, role):
-        yield SQL("REVOKE {} FROM {}").format(Identifier(owner), name)
-        return  # it may do whatever the owner may
     for attribute, without in _ATTRIBUTES.items():
         if _told(cursor, _HAS, attribute, role):
             yield SQL("ALTER ROLE {} {}").format(name, SQL(without))
+    if as_others := [*_strong_memberships(cursor, role), *_owned(cursor, role)]:
+        yield from as_others
+        return  # by these it has privileges that no REVOKE takes away
+    yield from _excess_of_privileges(cursor, role)
+
+
+def _strong_memberships(cursor: Cursor[DictRow], role: str) -> Iterator[Composed]:
+    tables = [f"public.{table}" for table in TABLES]
+    for row in cursor.execute(_STRONG_MEMBERSHIPS, (role, list(_STRONG), tables)).fetchall():
+        # Since PostgreSQL 16, what is taken away without a name is what the first superuser has granted.
+        by = SQL("") if row["by_anyone"] else SQL(" GRANTED BY {}").format(Identifier(row["grantor"]))
+        yield SQL("REVOKE {} FROM {}{}").format(Identifier(row["granted"]), Identifier(role), by)
+
+
+def _owned(cursor: Cursor[DictRow], role: str) -> Iterator[Composed]:
+    owner = Identifier(_told(cursor, _OWNER))
+    parameters = {"role": role, "tables": [f"public.{table}" for table in TABLES]}
+    for row in cursor.execute(_OWNED, parameters).fetchall():
+        yield SQL("ALTER {} {} OWNER TO {}").format(SQL(row["kind"]), Identifier(*row["name"]), owner)
+
+
+def _excess_of_privileges(cursor: Cursor[DictRow], role: str) -> Iterator[Composed]:
+    name = Identifier(role)
+    if _told(cursor, _CREATE, role):
+        database = Identifier(_told(cursor, "SELECT current_database()"))
+        yield SQL("REVOKE CREATE ON DATABASE {} FROM PUBLIC, {}").format(database, name)
     for table in TABLES:
         for privilege in _WRITING:
             given = [one for one in GRANTS if (one.table, one.privilege) == (table, privilege)]

@@ -39,6 +39,11 @@ class Bell:
         self._waiter: asyncio.Future[None] | None = None
 
     @property
+    def is_attended(self) -> bool:
+        """Whether somebody waits for it, or has been woken and not had the time to come."""
+        return self._waiter is not None
+
+    @property
     def is_awaited(self) -> bool:
         """Whether somebody waits for it, and neither has it rung nor has he been called away."""
         return self._waiter is not None and not self._waiter.done()
@@ -80,16 +85,17 @@ class Reader(Bell):
     def push(self, events: Sequence[Event], texts: Sequence[str | None] = ()) -> None:
         """Hand out events, with their encodings where there are any: whoever waits for them is told at once.
 
-        The others find them when they come back. If too many wait already, they are all dropped: the subscriber is cut
-        off.
+        The others find them when they come back. If there are too many of them, they are all dropped: whoever was there
+        all the time must read them from the log, and whoever was not is cut off.
         """
         if self.is_awaited and self._offer is not None and (told := self._tell(events, texts, self._offer)):
             events = events[told:]
             if not events:
                 return
         if self._is_overrun or len(self._events) + len(events) > BACKLOG:
-            self._is_overrun = True
             self._events.clear()
+            self._is_overrun = self._is_overrun or not self.is_attended
+            self._has_missed = True
         else:
             self._events += events
         self.ring()

@@ -99,7 +99,8 @@ class Encodings:
     """Encoded results by what they depend on, each made once however many ask for it, and kept for a moment.
 
     For a moment only, since some of what they show can change without a new key: a player erases the name, say. What
-    is kept is bounded in characters; the oldest goes first.
+    is kept is bounded in characters, those of the keys included; the oldest goes first. What is over is not told any
+    more, and goes with the next that is kept: until then it is within the same bound, and pins nothing but itself.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Encodings:
         now = self._clock()
         self._drop(key)
         self._kept[key] = text, now + self._seconds
-        self._characters += len(text)
+        self._characters += len(text) + _length(key)
         while self._kept:
             oldest, (_, until) = next(iter(self._kept.items()))
             if until > now and self._characters <= self._most:
@@ -174,7 +175,14 @@ class Encodings:
 
     def _drop(self, key: Hashable) -> None:
         if (dropped := self._kept.pop(key, None)) is not None:
-            self._characters -= len(dropped[0])
+            self._characters -= len(dropped[0]) + _length(key)
+
+
+def _length(key: Hashable) -> int:
+    """Count the characters and bytes of a key."""
+    if isinstance(key, tuple):
+        return sum(map(_length, key))
+    return len(key) if isinstance(key, str | bytes) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,13 @@ from api.limits import Limits
 __all__ = ["PROTOCOL", "ContextOf", "OpenStreams", "Shared", "Socket", "bearer", "digest_of"]
 
 PROTOCOL: Final = "graphql-transport-ws"
+LONGEST_ID: Final = 128
+"""Characters of an operation's id."""
+FAREWELL_SECONDS: Final = 1.0
+"""How long the clients' reading is waited for when all streams are closed."""
+
+_SLOW: Final = "Slow reader: connect again and subscribe with afterSeq, the last seq you have"
+_AWAY: Final = "The server can't reach its database, or is starting or stopping: connect again in a moment"
 
 ContextOf = Callable[[HTTPConnection, str | None, str], Awaitable[object]]
 """Makes the context of one operation from the connection, the bearer token (None for nobody) and the request id.
@@ -88,8 +95,11 @@ class Sending:
 class Stream(Protocol):
     """Something open that can be ended from outside."""
 
-    async def end(self, code: int, reason: str) -> None:
-        """End it now. `code` is a close code of WebSockets, `reason` a sentence for the client."""
+    def end(self, code: int, reason: str) -> asyncio.Task[None] | None:
+        """End it now. `code` is a close code of WebSockets, `reason` a sentence for the client.
+
+        Returns what tells the client, which may take its time, where a task of its own does that.
+        """
         ...
 
 
@@ -130,11 +140,16 @@ class OpenStreams:
         finally:
             self.let_go(digest, stream)
 
-    async def end(self, matches: Callable[[str | None], bool], code: int, reason: str) -> int:
-        """End every stream whose digest matches, side by side. Returns how many those were."""
+    def end(self, matches: Callable[[str | None], bool], code: int, reason: str) -> Sequence[asyncio.Task[None] | None]:
+        """End every stream whose digest matches. Returns for each of them what tells its client, as `Stream.end`."""
         ending = [stream for digest, streams in self._streams.items() if matches(digest) for stream in streams]
-        await asyncio.gather(*(stream.end(code, reason) for stream in ending))
-        return len(ending)
+        return [stream.end(code, reason) for stream in ending]
+
+    async def close(self, code: int, reason: str) -> None:
+        """End every stream and wait until the clients are told so, but not long for one that reads nothing."""
+        telling = [task for task in self.end(lambda _: True, code, reason) if task is not None]
+        if telling:
+            await asyncio.wait(telling, timeout=FAREWELL_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +167,11 @@ class Socket:
 
     __slots__ = (
         "_begun",
+        "_closing",
         "_is_acknowledged",
         "_is_ended",
         "_is_initialised",
+        "_patience",
         "_request_id",
         "_running",
         "_shared",
@@ -174,6 +191,8 @@ class Socket:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._begun = 0
         self._unfinished: asyncio.Task[None] | None = None  # sends what was offered and not taken at once
+        self._patience: asyncio.Timeout | None = None  # what `serve` waits with: until the initialisation, or the end
+        self._closing: asyncio.Task[None] | None = None  # tells the client the end
 
     async def serve(self) -> None:
         """Speak the protocol until either side closes the socket."""
@@ -183,27 +202,38 @@ class Socket:
             return
         await self._websocket.accept(PROTOCOL, headers=[(b"x-request-id", self._request_id.encode())])
         try:
-            async with asyncio.timeout(self._shared.limits.init_seconds) as patience:
+            async with asyncio.timeout(self._shared.limits.init_seconds) as self._patience:
                 while not self._is_ended:
                     await self._take(await self._websocket.receive())
-                    if self._is_acknowledged and not patience.expired():
-                        patience.reschedule(None)
-        except TimeoutError:
-            await self.end(4408, "Connection initialisation timeout")
+        except TimeoutError:  # too late for the initialisation, unless it was ended otherwise
+            self.end(4408, "Connection initialisation timeout")
         except WebSocketDisconnect:
             pass
         finally:
+            self._is_ended = True
             self._shared.streams.let_go(digest_of(self._token), self)
             await self._stop_running()
+            if self._closing is not None:
+                await self._closing
 
-    async def end(self, code: int, reason: str) -> None:
-        """Stop every operation and close the socket. Once it is closed, does nothing."""
+    def end(self, code: int, reason: str) -> asyncio.Task[None] | None:
+        """Stop every operation at once, and close the socket in a task, which is returned. Once closed, do nothing.
+
+        An operation that ends its own socket goes on until it wants to send something.
+        """
         if self._is_ended:
-            return
+            return self._closing
         self._is_ended = True
         for task in self._others():
             task.cancel()
-        # a peer that is gone, or reads nothing, can't be told; the server drops it when its pings find no answer
+        self._closing = asyncio.create_task(self._close(code, reason))
+        if self._patience is not None and not self._patience.expired():
+            # What `serve` waits for need not come: nothing is received from one who neither reads nor says anything.
+            self._patience.reschedule(0)
+        return self._closing
+
+    async def _close(self, code: int, reason: str) -> None:
+        # a peer that is gone, or reads nothing, can't be told
         with suppress(WebSocketDisconnect, RuntimeError, TimeoutError):
             async with asyncio.timeout(self._shared.limits.write_seconds):
                 await self._websocket.close(code, reason.encode()[:123].decode(errors="ignore"))
@@ -215,14 +245,14 @@ class Socket:
             return
         text = received.get("text")
         if text is None:
-            await self.end(4400, "Messages must be text")
+            self.end(4400, "Messages must be text")
         elif len(text) > self._shared.limits.body_bytes:
-            await self.end(1009, "Message too big")
+            self.end(1009, "Message too big")
         else:
             try:
                 message = from_json(text, allow_inf_nan=False)
             except ValueError:
-                await self.end(4400, "Messages must be JSON")
+                self.end(4400, "Messages must be JSON")
             else:
                 await self._obey(message)
 
@@ -234,17 +264,19 @@ class Socket:
                 await self._send({"type": "pong"})
             case {"type": "pong"}:
                 pass
-            case {"type": "subscribe", "id": str(id_), "payload": payload} if id_:
+            case {"type": "subscribe", "id": str(id_)} if not 0 < len(id_) <= LONGEST_ID:
+                self.end(4400, f"An id has 1 to {LONGEST_ID} characters")  # each message of the operation repeats it
+            case {"type": "subscribe", "id": str(id_), "payload": payload}:
                 await self._subscribe(id_, payload)
             case {"type": "complete", "id": str(id_)}:
                 if task := self._running.pop(id_, None):
                     task.cancel()
             case _:
-                await self.end(4400, "Invalid message")
+                self.end(4400, "Invalid message")
 
     async def _initialise(self, payload: object) -> None:
         if self._is_initialised:
-            await self.end(4429, "Too many initialisation requests")
+            self.end(4429, "Too many initialisation requests")
             return
         self._is_initialised = True
         try:
@@ -254,10 +286,12 @@ class Socket:
                 await self._shared.context(self._websocket, self._token, self._request_id)
         except Exception as error:  # noqa: BLE001 - whatever is raised about the caller is told as a fault
             fault = fault_of(error, self._request_id)
-            await self.end(_close_code(fault), fault.message)
+            self.end(_close_code(fault), _AWAY if isinstance(fault, Unavailable) else fault.message)
             return
         await self._send({"type": "connection_ack"})
         self._is_acknowledged = True
+        if self._patience is not None and not self._is_ended and not self._patience.expired():
+            self._patience.reschedule(None)
 
     def _credentials(self, payload: object) -> list[str]:
         """Authorization as the payload gives it or else as the handshake does; browsers can't set headers there."""
@@ -270,19 +304,20 @@ class Socket:
 
     async def _subscribe(self, id_: str, payload: object) -> None:
         if not self._is_acknowledged:
-            await self.end(4401, "Unauthorized")
+            self.end(4401, "Unauthorized")
         elif id_ in self._running:
-            await self.end(4409, f"Subscriber for {id_} already exists")
+            self.end(4409, f"Subscriber for {id_} already exists")
         elif len(self._running) >= self._shared.limits.socket_operations:
             fault = TooManyOperations(
-                f"A socket runs at most {self._shared.limits.socket_operations} operations at a time."
+                f"A socket runs at most {self._shared.limits.socket_operations} operations at a time: complete one, or "
+                "open another socket."
             )
             await self._send_errors(id_, [fault], self._request_id)
         else:
             try:
                 parameters = Parameters.read(payload)
             except BadRequest as fault:
-                await self.end(4400, fault.message)
+                self.end(4400, fault.message)
                 return
             self._begun += 1
             self._running[id_] = asyncio.create_task(self._run(id_, parameters, f"{self._request_id}.{self._begun}"))
@@ -327,11 +362,14 @@ class Socket:
         await self._send_text(encoded(message).decode())
 
     async def _send_text(self, text: str) -> None:
-        """Send a message, or cut the reader off if it takes nothing for too long. On a closed socket, do nothing."""
+        """Send a message, or cut the reader off if it takes nothing for too long.
+
+        Raises `WebSocketDisconnect` then, and on a socket that has ended: nothing more needs to be made for it.
+        """
         while self._unfinished is not None and not self._unfinished.done():
             await asyncio.wait((self._unfinished,))
         if self._is_ended:
-            return
+            raise WebSocketDisconnect(1006)
         sending = Sending(self._websocket.send({"type": "websocket.send", "text": text}))
         if not sending.is_done:
             await self._finish(sending)
@@ -364,7 +402,8 @@ class Socket:
             async with asyncio.timeout(self._shared.limits.write_seconds):
                 await sending
         except TimeoutError:
-            await self.end(1013, "Slow reader")
+            self.end(1013, _SLOW)
+            raise WebSocketDisconnect(1013) from None
 
     def _others(self) -> list[asyncio.Task[None]]:
         """The running operations, without the one that asks: an operation may end the socket that it runs on."""

@@ -31,8 +31,12 @@ FLOORS = {32: 6.0, 128: 10.0}
 """The least ratio, by the number of writers."""
 ROUNDS = 5
 SECONDS = 2.0
-STATE = b"{" + b"x" * 298 + b"}"
-"""As long as the bytes of a usual event."""
+
+
+def _event(game: UUID, version: int) -> StoredEvent:
+    """An event whose bytes are as long as a usual one's."""
+    state = f'{{"game":"{game}","pad":"{"x" * 210}","seq":{version},"type":"bench"}}'
+    return StoredEvent(game, version, "bench", state.encode())
 
 
 def _library_per_second(library: PostgresApplicationRecorder, writers: int) -> float:
@@ -43,7 +47,7 @@ def _library_per_second(library: PostgresApplicationRecorder, writers: int) -> f
         game = uuid4()
         while time.perf_counter() < until:
             counts[number] += 1
-            library.insert_events([StoredEvent(game, counts[number], "bench", STATE)])
+            library.insert_events([_event(game, counts[number])])
 
     started = time.perf_counter()
     threads = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
@@ -71,7 +75,7 @@ def _gathered_per_second(recorder: EventRecorder, writers: int) -> float:
         game, version = uuid4(), 0
         while time.perf_counter() < until:
             version += 1
-            await arrivals.told(partial(gathering.submit, StoredEvent(game, version, "bench", STATE)))
+            await arrivals.told(partial(gathering.submit, _event(game, version)))
         return version
 
     async def run() -> float:

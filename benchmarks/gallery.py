@@ -22,8 +22,8 @@ from starlette.websockets import WebSocket
 
 from api.app import create_app
 from api.collector import settle_collector
+from api.listening import uvicorn_options
 from api.logs import configure_logs
-from api.schema import LIMITS
 from api.settings import LogFormat, Settings
 from domain.vault import Keyring
 
@@ -58,16 +58,7 @@ def main() -> None:
     app = create_app(Settings(), url, Keyring.parse(Path(key_file).read_text(encoding="ascii")))
     app.router.routes += [WebSocketRoute("/plain", _keep_open), Route("/plain", _broadcast, methods=["POST"])]
     settle_collector()
-    uvicorn.run(
-        app,
-        port=int(port),
-        log_level="warning",
-        access_log=False,
-        lifespan="on",
-        server_header=False,
-        ws="websockets-sansio",
-        ws_max_size=LIMITS.body_bytes,
-    )
+    uvicorn.run(app, port=int(port), log_level="warning", lifespan="on", **uvicorn_options())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from api.app import create_app
 from api.collector import settle_collector
 from api.context import Info
 from api.games import CommandAccepted, CommandResult, MoveInput, answer_of
+from api.listening import uvicorn_options
 from api.logs import configure_logs
 from api.schema import build_schema
 from api.settings import LogFormat, Settings
@@ -61,7 +62,7 @@ def main() -> None:
     keyring = Keyring.parse(Path(key_file).read_text(encoding="ascii"))
     app = create_app(Settings(), url, keyring, build_schema(EmptyMutation))
     settle_collector()
-    uvicorn.run(app, port=int(port), log_level="warning", access_log=False, lifespan="on", server_header=False)
+    uvicorn.run(app, port=int(port), log_level="warning", lifespan="on", **uvicorn_options())
 
 
 if __name__ == "__main__":

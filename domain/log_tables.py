@@ -54,6 +54,12 @@ BEGIN
         RAISE EXCEPTION 'every event has an append, a game, a version, a topic and a state'
               USING ERRCODE = 'null_value_not_allowed';
     END IF;
+    -- What is no event of this game at this place would stop everyone who reads the log. Bytes that are not JSON fail.
+    IF EXISTS (SELECT FROM unnest(games, versions, topics, states) AS o (game, version, topic, state),
+                           json_to_record(convert_from(o.state, 'UTF8')::json) AS e (game text, seq text, type text)
+                WHERE (e.game, e.seq, e.type) IS DISTINCT FROM (o.game::text, o.version::text, o.topic)) THEN
+        RAISE EXCEPTION 'a state does not name its game, seq and type' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     PERFORM set_config('lock_timeout', '{MOST_WAIT}', true);
     -- Held until the commit: the order of positions is the order of commits, and a follower misses nothing.
     PERFORM pg_advisory_xact_lock({LOG_LOCK});

@@ -178,15 +178,17 @@ class Datastore(PostgresDatastore):
             return cursor.execute(query, parameters, prepare=True).fetchall()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold a lock that keeps other servers from making tables at the same time.
+    def alone(self) -> Iterator[Cursor[DictRow]]:
+        """Begin a transaction that makes tables, while no other server does; it is committed at the end.
+
+        What makes them holds the lock, or the lock would end where its own transaction is idle for too long.
 
         Raises:
             OperationalError: the database is away.
         """
         with self.transaction(commit=True) as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('tic schema'))")
-            yield
+            yield cursor
 
 
 def _told(error: psycopg.Error) -> PersistenceError:

@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
@@ -34,6 +35,7 @@ CREATE TABLE IF NOT EXISTS public.sealed_seeds (
     sealed bytea NOT NULL,
     drawn_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+CREATE INDEX IF NOT EXISTS sealed_seeds_key_id_idx ON public.sealed_seeds (key_id);
 REVOKE ALL ON public.sealed_seeds FROM PUBLIC;
 """
 
@@ -126,10 +128,24 @@ class Keyring:
         """Return a keyring in which a new key seals."""
         return Keyring((ServerKey.generate(), *self.keys))
 
+    def without(self, key_ids: Iterable[str]) -> Keyring:
+        """Return a keyring that lacks these keys.
+
+        Raises:
+            SealError: no key is left.
+        """
+        dropped = set(key_ids)
+        return Keyring(key for key in self.keys if key.id not in dropped)
+
     @property
     def current(self) -> ServerKey:
         """The key that seals."""
         return self.keys[0]
+
+    @property
+    def old(self) -> tuple[str, ...]:
+        """The ids of the keys that open and seal no longer."""
+        return tuple(key.id for key in self.keys[1:])
 
     def key(self, key_id: str) -> ServerKey:
         """Return the key with that id.
@@ -144,6 +160,9 @@ class Keyring:
             raise SealError(
                 f"a seed is sealed by key {key_id}; this server has {had}. Add the key to its file"
             ) from None
+
+    def __contains__(self, key_id: str) -> bool:
+        return key_id in self._by_id
 
     def __repr__(self) -> str:
         return f"<Keyring {', '.join(self._by_id)}>"
@@ -192,34 +211,55 @@ class Vault:
         last = self.keyring.key(row["key_id"]).unseal(row["sealed"], context)
         return Seeds.backwards(deal, last=last, deals=row["deals"])
 
-    def to_reseal(self) -> int:
-        """Count the seeds that another key than the current one seals."""
-        with self._datastore.get_connection() as conn:
-            query = "SELECT count(*) AS n FROM sealed_seeds WHERE key_id <> %s"
-            row = conn.execute(query, (self.keyring.current.id,)).fetchone()
-        return int(row["n"]) if row else 0
+    def lost(self) -> dict[str, int]:
+        """Count the seeds that no key at hand opens, by the id of the key that seals them.
 
-    def reseal(self, progress: Callable[[int], None], *, batch: int = 500) -> None:
-        """Seal every seed by the current key; ``progress`` is told how many more are done.
+        However many seeds there are, those that can be opened are not looked at one by one.
 
         Raises:
-            SealError: a seed can't be opened; what was done before it stays.
+            SealError: there are seeds, and none of them can be opened.
+            OperationalError: the database is away.
         """
         keyring = self.keyring
-        key = keyring.current
+        used = [row["key_id"] for row in self._datastore.read(_KEYS, ())]
+        missing = [key_id for key_id in used if key_id not in keyring]
+        if missing and len(missing) == len(used):
+            keyring.key(missing[0])
+        return self.sealed_by(missing)
+
+    def sealed_by(self, key_ids: Iterable[str]) -> dict[str, int]:
+        """Count the seeds that each of these keys seals; those that seal none are left out.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        return {row["key_id"]: row["seeds"] for row in self._datastore.read(_COUNT, (list(key_ids),))}
+
+    def to_reseal(self) -> int:
+        """Count the seeds that an old key of the keyring seals."""
+        return sum(self.sealed_by(self.keyring.old).values())
+
+    def reseal(self, progress: Callable[[int], None], *, batch: int = 500) -> None:
+        """Seal every seed by the current key; ``progress`` is told how many more were gone through.
+
+        One that can't be opened stays as it is: ``lost`` counts those whose key is not at hand, ``sealed_by`` those
+        whose seal is broken, under their old key.
+
+        Raises:
+            OperationalError: the database is away; what was done before stays.
+        """
+        keyring = self.keyring
+        old, after = list(keyring.old), UUID(int=0)
         while True:
             with self._datastore.transaction(commit=True) as cursor:
-                query = "SELECT deal, deals, key_id, sealed FROM sealed_seeds WHERE key_id <> %s LIMIT %s FOR UPDATE"
-                rows = cursor.execute(query, (key.id, batch)).fetchall()
+                rows = cursor.execute(_TO_RESEAL, (old, after, batch)).fetchall()
                 for row in rows:
-                    deal, deals = row["deal"], row["deals"]
-                    old = keyring.key(row["key_id"])
-                    secret = old.unseal(row["sealed"], _context(deal, deals, old.id))
-                    sealed = key.seal(secret, _context(deal, deals, key.id))
-                    update = "UPDATE sealed_seeds SET key_id = %s, sealed = %s WHERE deal = %s"
-                    cursor.execute(update, (key.id, sealed, deal))
+                    with suppress(SealError):
+                        sealed = _resealed(keyring, row)
+                        cursor.execute(_RESEAL, (keyring.current.id, sealed, row["deal"]))
             if not rows:
                 return
+            after = rows[-1]["deal"]
             progress(len(rows))
 
 
@@ -231,6 +271,31 @@ _DRAW: Final = (
     " UNION ALL SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s"
 )
 """Asked twice, it draws once: it may be tried again where the answer was lost."""
+
+# From each key to the next one in the index: a DISTINCT would go through all seeds.
+_KEYS: Final = """
+WITH RECURSIVE used (key_id) AS (
+    (SELECT key_id FROM sealed_seeds ORDER BY key_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT s.key_id FROM sealed_seeds AS s WHERE s.key_id > used.key_id ORDER BY s.key_id LIMIT 1)
+      FROM used WHERE used.key_id IS NOT NULL
+)
+SELECT key_id FROM used WHERE key_id IS NOT NULL
+"""
+_COUNT: Final = "SELECT key_id, count(*) AS seeds FROM sealed_seeds WHERE key_id = ANY(%s) GROUP BY key_id"
+
+# By deal, once through: what can't be sealed anew is not met again.
+_TO_RESEAL: Final = (
+    "SELECT deal, deals, key_id, sealed FROM sealed_seeds WHERE key_id = ANY(%s) AND deal > %s"
+    " ORDER BY deal LIMIT %s FOR UPDATE"
+)
+_RESEAL: Final = "UPDATE sealed_seeds SET key_id = %s, sealed = %s WHERE deal = %s"
+
+
+def _resealed(keyring: Keyring, row: DictRow) -> bytes:
+    deal, deals, key_id = row["deal"], row["deals"], row["key_id"]
+    secret = keyring.key(key_id).unseal(row["sealed"], _context(deal, deals, key_id))
+    return keyring.current.seal(secret, _context(deal, deals, keyring.current.id))
 
 
 def _context(deal: UUID, deals: int, key_id: str) -> bytes:

@@ -14,15 +14,18 @@ from typing import Final
 
 import psycopg
 import structlog
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Composed, Identifier
 
 from domain.storage import CHANNEL
+from projections.answers import ANSWER_SECONDS, answering
 
 __all__ = ["Hints"]
 
 RETRY_SECONDS: Final = 0.5
 QUIET_SECONDS: Final = 0.01
 """Between two notifications, so that under load one speaks for many appends."""
+SILENCE_SECONDS: Final = 10.0
+"""After so long without a word the database is asked whether it still answers."""
 _logger: Final = structlog.get_logger(__name__)
 
 
@@ -104,12 +107,13 @@ class Hints:
         listening: set[str] = set()
         while True:
             for channel in self._listeners.keys() - listening:
-                await conn.execute(SQL("LISTEN {}").format(Identifier(channel)))
+                await self._say(conn, SQL("LISTEN {}").format(Identifier(channel)))
                 listening.add(channel)
                 self._hear(channel)  # what came before
             if self._untold and not self._quiet:
                 await self._notify(conn)
-            await self._stirred(conn.fileno())
+            if not await self._stirred(conn.fileno()):
+                await self._say(conn, SQL("SELECT"))
             conn.pgconn.consume_input()
             while come := conn.pgconn.notifies():
                 take(come.relname.decode(), come.be_pid)
@@ -117,27 +121,35 @@ class Hints:
     async def _notify(self, conn: psycopg.AsyncConnection) -> None:
         self._untold = False  # before the notification: what is appended during it waits for the next one
         try:
-            await conn.execute(SQL("NOTIFY {}").format(Identifier(CHANNEL)))
+            await self._say(conn, SQL("NOTIFY {}").format(Identifier(CHANNEL)))
         except psycopg.Error:
             self._untold = True
             raise
         self._quiet = True
         asyncio.get_running_loop().call_later(QUIET_SECONDS, self._speak_again)
 
+    async def _say(self, conn: psycopg.AsyncConnection, statement: SQL | Composed) -> None:
+        with answering(conn, ANSWER_SECONDS):
+            await conn.execute(statement)
+
     def _speak_again(self) -> None:
         self._quiet = False
         if self._untold:
             self._stir.set()
 
-    async def _stirred(self, connection: int) -> None:
-        """Wait until the connection has something to read, or there is something to say."""
+    async def _stirred(self, connection: int) -> bool:
+        """Wait until the connection has something to read, or there is something to say; tell whether that came."""
         loop = asyncio.get_running_loop()
         loop.add_reader(connection, self._stir.set)
         try:
-            await self._stir.wait()
+            async with asyncio.timeout(SILENCE_SECONDS):
+                await self._stir.wait()
+        except TimeoutError:
+            return False
         finally:
             loop.remove_reader(connection)
         self._stir.clear()
+        return True
 
     def _tell_here(self) -> None:
         self._asked = False  # before the listeners: what is appended while they are called is told again

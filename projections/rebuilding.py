@@ -18,14 +18,24 @@ from psycopg.rows import DictRow
 from psycopg.sql import SQL, Identifier
 
 from domain.storage import Datastore, log_end
-from projections.tables import BUILD, LIVE, Projection, drop_tables, place, set_place, take_in, within
+from projections.tables import (
+    BUILD,
+    LIVE,
+    Projection,
+    TablesHeld,
+    drop_tables,
+    place,
+    set_place,
+    take_in,
+    when_free,
+    within,
+    without_readers,
+)
 
 __all__ = ["RebuildUnderWay", "rebuilt"]
 
 TAKE_OVER_WAIT: Final = "2s"
 """How long a rebuild waits for the end of another one, which may have been killed and be about to be noticed."""
-SWAP_WAIT: Final = "200ms"
-"""How long a swap waits for readers. Whoever comes meanwhile waits behind it, so it gives up early and tries again."""
 SWAP_RETRY_SECONDS: Final = 0.2
 
 _logger: Final = structlog.get_logger(__name__)
@@ -52,10 +62,11 @@ def rebuilt(datastore: Datastore, projection: Projection, *, batch: int, progres
     Raises:
         LookupError: there are no tables yet, or they are another program's.
         RebuildUnderWay: someone else is at it.
+        TablesHeld: someone stays in what a killed rebuild has left.
         PersistenceError: the database is away, or said no; the old tables stand.
     """
     with datastore.get_connection() as conn, _alone(conn, projection):
-        total, done, swapped = _begin(conn, projection), 0, False
+        total, done, swapped = when_free(lambda: _begin(conn, projection)), 0, False
         while not swapped:
             for taken in _built(conn, projection, batch):
                 done += taken
@@ -131,15 +142,15 @@ def _swap(conn: Connection, projection: Projection, batch: int) -> tuple[int, bo
                 rest += taken
             reached = place(cursor, projection)
             cursor.execute("DELETE FROM projection_positions WHERE name = %s", (projection.name,))
-            cursor.execute("SELECT set_config('lock_timeout', %s, true)", (SWAP_WAIT,))
             drop_tables(cursor, projection, LIVE)
-            for table in projection.tables:
-                move = SQL("ALTER TABLE {} SET SCHEMA {}").format(Identifier(BUILD, table), Identifier(LIVE))
-                cursor.execute(move)
+            with without_readers(cursor, *(f"{BUILD}.{table}" for table in projection.tables)):
+                for table in projection.tables:
+                    move = SQL("ALTER TABLE {} SET SCHEMA {}").format(Identifier(BUILD, table), Identifier(LIVE))
+                    cursor.execute(move)
             within(cursor, LIVE)
             set_place(cursor, projection, reached)
-    except psycopg.errors.LockNotAvailable:
-        _logger.info("the new tables wait for readers of the old ones", projection=projection.name)
+    except TablesHeld as held:
+        _logger.info("the new tables wait for readers of the old ones", projection=projection.name, tables=str(held))
         time.sleep(SWAP_RETRY_SECONDS)
         return 0, False
     return rest, True

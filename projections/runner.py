@@ -11,7 +11,7 @@ import structlog
 from domain.storage import Datastore, PersistenceError
 from projections.pace import SHORTEST_SECONDS, Pace
 from projections.rebuilding import RebuildUnderWay, rebuilt
-from projections.tables import LIVE, Projection, drop_tables, make_room, set_place, take_in, within
+from projections.tables import LIVE, Projection, drop_tables, make_room, set_place, take_in, when_free, within
 
 __all__ = ["BATCH", "Follower", "Projection", "RebuildUnderWay"]
 
@@ -21,6 +21,8 @@ REBUILD_BATCH: Final = 2_000
 REST_SECONDS: Final = 0.1
 """After a look that found something, so that under load one step takes in many events."""
 RETRY_SECONDS: Final = 1.0
+LONGEST_RETRY_SECONDS: Final = 60.0
+"""Between two attempts at an event that this program does not know."""
 
 _logger: Final = structlog.get_logger(__name__)
 
@@ -43,12 +45,19 @@ class Follower:
     def create_tables(self) -> None:
         """Make the projection's tables if they are missing, or older than this program's.
 
+        Older ones are dropped: readers who stay in them are waited for, for a minute or so.
+
         Raises:
             ProgrammingError: the schemas are missing, and this role may not make them.
+            OthersThings: another role has put something in there.
+            TablesHeld: readers stay in the older tables; those stand, and are what is shown.
             OperationalError: the database is away.
         """
+        when_free(self._create_tables)
+
+    def _create_tables(self) -> None:
         projection, name, version = self._projection, self._projection.name, self._projection.version
-        with self._datastore.alone(), self._datastore.transaction(commit=True) as cursor:
+        with self._datastore.alone() as cursor:
             make_room(cursor)
             within(cursor, LIVE)
             insert = "INSERT INTO projection_positions VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
@@ -108,7 +117,7 @@ class Follower:
         It looks when it is woken, and by itself: what wakes it may be lost.
         """
         threading.Thread(target=self._wake_at_the_end, args=(stop,), daemon=True).start()
-        pace = Pace()
+        pace, trouble = Pace(), RETRY_SECONDS
         while not stop.is_set():
             self._woken.clear()
             try:
@@ -116,11 +125,18 @@ class Follower:
             except PersistenceError as error:
                 _logger.warning("projection waits for the database", projection=self._projection.name, error=str(error))
                 stop.wait(RETRY_SECONDS)
-            except Exception:
+            except Exception as error:
                 # An event of a newer server, perhaps: nothing is passed over, and a newer program takes it in.
-                _logger.exception("projection can't go on", projection=self._projection.name)
-                stop.wait(RETRY_SECONDS)
+                _logger.error(  # noqa: TRY400 - with its traceback the first time only
+                    "projection can't go on",
+                    projection=self._projection.name,
+                    error=str(error),
+                    exc_info=trouble == RETRY_SECONDS,
+                )
+                stop.wait(trouble)
+                trouble = min(2 * trouble, LONGEST_RETRY_SECONDS)
             else:
+                trouble = RETRY_SECONDS
                 self._pause(pace.next(found), REST_SECONDS if found else SHORTEST_SECONDS, stop)
 
     def _catch_up(self, stop: threading.Event) -> bool:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -22,6 +23,7 @@ from starlette.applications import Starlette
 from api.app import create_app
 from api.database import prepare
 from api.embedded_postgres import embedded_postgres
+from api.listening import uvicorn_options
 from api.settings import Settings
 from domain.application import Games
 from domain.storage import Datastore, EventRecorder
@@ -36,6 +38,23 @@ SHARED_SERVER = "TIC_TEST_POSTGRES"
 KEYRING = Keyring([ServerKey(b"a key for the tests, 32 bytes ..")])
 
 
+MEMORY = Path("/dev/shm")
+ROOM = 2**31
+"""Bytes that must be free there; the databases of a run take a few hundred megabytes."""
+
+
+def _memory() -> Path | None:
+    """A folder whose files lie in memory, where there is one with room enough.
+
+    Each test makes a database and drops it, and both wait for the disk for longer than most tests take. The server
+    syncs all the same: only a power cut would tell the difference, and no test on the shared server has one.
+    """
+    if not os.access(MEMORY, os.W_OK):
+        return None
+    found = os.statvfs(MEMORY)
+    return MEMORY if found.f_bavail * found.f_frsize >= ROOM else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Run one server for all workers, in the one process that outlives them."""
@@ -43,7 +62,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
         return
     stack = ExitStack()
     config.add_cleanup(stack.close)
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tic-tests-"))
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tic-tests-", dir=_memory()))
     os.environ[SHARED_SERVER] = stack.enter_context(embedded_postgres(Path(folder) / "postgres"))
 
 
@@ -141,11 +160,13 @@ async def in_memory(app: Starlette) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def listening(app: Starlette, sockets: list[socket.socket] | None = None) -> AsyncIterator[str]:
-    """The address, host and port, at which a started server listens on the loopback interface."""
-    config = uvicorn.Config(
-        app, port=0, lifespan="off", log_config=None, ws="websockets-sansio", timeout_graceful_shutdown=1
-    )
+async def listening(app: Starlette, sockets: list[socket.socket] | None = None, **options: Any) -> AsyncIterator[str]:
+    """The address, host and port, at which a started server listens on the loopback interface, as `tic serve` does.
+
+    ``options`` are uvicorn's, where a test needs others.
+    """
+    options = {**uvicorn_options(), "timeout_graceful_shutdown": 1, **options}
+    config = uvicorn.Config(app, port=0, lifespan="off", log_config=None, **options)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets))
     try:

@@ -8,19 +8,26 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from tests.conftest import KEYRING
+from tests.conftest import KEYRING, cloned
 from tests.server import ROOT, Server, environment, serving
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def server(database_url: str, tmp_path: Path) -> Iterator[Server]:
-    key_file = tmp_path / "server.key"
+@pytest.fixture(scope="module")
+def server(
+    admin: psycopg.Connection, template: str, postgres: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """One server for all of them: each has players and games of its own."""
+    key_file = tmp_path_factory.mktemp("keys") / "server.key"
     key_file.write_text(KEYRING.write())
-    with serving({"DATABASE_URL": database_url, "TIC_SERVER_KEY_FILE": str(key_file)}) as server:
+    with (
+        cloned(admin, template, postgres) as url,
+        serving({"DATABASE_URL": url, "TIC_SERVER_KEY_FILE": str(key_file)}) as server,
+    ):
         yield server
 
 

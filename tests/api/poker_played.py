@@ -28,7 +28,7 @@ ROUND: Final = f"""{{
 }}"""
 TABLE: Final = f"""
   version status hash viewerSeat turn legalActions {{ mutation ... on PokerExchange {{ slots }} }}
-  standings {{ number points resigned timeOuts timeOutsInARow }} round {ROUND} playedRounds {ROUND}
+  standings {{ number points resigned timeOuts timeOutsInARow }} round {ROUND} playedRounds(first: 4) {ROUND}
   result {{ ending places {{ seat place points resigned }} }}
 """
 ON_TABLE: Final = f"... on PokerGame {{ {TABLE} }}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, LiteralString
 from uuid import UUID
@@ -47,7 +48,12 @@ def owner(set_up: House) -> Iterator[psycopg.Connection]:
 def append(connection: psycopg.Connection, events: list[tuple[Any, Any, Any]]) -> Any:
     """Call the function with events given as append, game and version; return what it answers."""
     columns = [list(column) for column in zip(*events, strict=True)]
-    return connection.execute(APPEND, [*columns, ["test"] * len(events), [b"{}"] * len(events)]).fetchone()
+    states = [state(game, version) for _, game, version in events]
+    return connection.execute(APPEND, [*columns, ["test"] * len(events), states]).fetchone()
+
+
+def state(game: UUID, version: int, **other: Any) -> bytes:
+    return json.dumps({"game": str(game), "seq": version, "type": "test", **other}).encode()
 
 
 def log(connection: psycopg.Connection) -> list[Any]:
@@ -259,6 +265,25 @@ MALFORMED: dict[str, list[Any]] = {
 def test_the_function_takes_nothing_where_there_is(columns: list[Any], app: psycopg.Connection) -> None:
     with pytest.raises(psycopg.errors.NullValueNotAllowed):
         app.execute(APPEND, columns)
+    app.rollback()
+    assert log(app) == [(GAME, 1), (GAME, 2), (GAME, 3)]
+
+
+NO_EVENTS: dict[str, bytes] = {
+    "bytes that are not JSON": b"not JSON",
+    "bytes that are not UTF-8": b'{"game": "\xff"}',
+    "JSON that is no object": b"[1, 2, 3]",
+    "an object without a name": b"{}",
+    "another game's": state(UUID(int=99), 4),
+    "another place's": state(GAME, 5),
+    "another type's": state(GAME, 4, type="other"),
+}
+
+
+@pytest.mark.parametrize("stored", NO_EVENTS.values(), ids=list(NO_EVENTS))
+def test_what_is_no_event_of_its_place_is_not_taken(stored: bytes, app: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.DataError):
+        app.execute(APPEND, [[0, 1], [UUID(int=8), GAME], [1, 4], ["test"] * 2, [state(UUID(int=8), 1), stored]])
     app.rollback()
     assert log(app) == [(GAME, 1), (GAME, 2), (GAME, 3)]
 

@@ -9,9 +9,11 @@ import hmac
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, LiteralString
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -23,14 +25,17 @@ from api import accounts, cli, database, privileges, timekeeper
 from api.database import NotSetUp, check, init, prepare, prepare_tables, standing, url_as
 from domain import log_tables, vault
 from domain.storage import Datastore
+from projections import tables
 from projections.models import PROJECTIONS
 from projections.runner import Follower
+from projections.tables import TablesHeld, others_things
 from tests.api.roles import PASSWORD, House, house
 from tests.client import Client
 from tests.conftest import KEYRING, in_memory, started
+from tests.projections.shown import until
 from tests.server import TIC, environment
 
-SET_UP = "c00c8d735a07727f"
+SET_UP = "2d79c9fe745b4147"
 """The beginning of the SHA-256 of all that version 1 of the set-up makes."""
 
 
@@ -46,6 +51,15 @@ def owned(admin: psycopg.Connection, postgres: str) -> Iterator[House]:
     """An empty database and its owner, who may not create roles."""
     with house(admin, postgres, makes_roles=False) as made:
         yield made
+
+
+@pytest.fixture
+def another(admin: psycopg.Connection) -> Iterator[str]:
+    """A role that outlives the databases of the test; so it is asked for before them."""
+    role = f"tic_another_{uuid4().hex}"
+    create_role(admin, role)
+    yield role
+    admin.execute(SQL("DROP ROLE {}").format(Identifier(role)))
 
 
 @pytest.fixture
@@ -89,6 +103,14 @@ def create_role(admin: psycopg.Connection, role: str, attributes: LiteralString 
 def prepared(url: str) -> None:
     with closing(Datastore(url, connections=2)) as datastore:
         prepare(datastore)
+
+
+def begin_server(url: str) -> None:
+    """Do with the database what a server does when it starts."""
+    with closing(Datastore(url, connections=2)) as datastore:
+        prepare(datastore)
+        for projection in PROJECTIONS.values():
+            Follower(datastore, projection).create_tables()
 
 
 def refusal(url: str) -> str:
@@ -293,6 +315,28 @@ def test_what_an_administrator_has_yet_to_run_ends_with_status_1(
         ("ALTER ROLE {app} SUPERUSER", "ALTER ROLE {app} NOSUPERUSER"),
         ("ALTER ROLE {app} CREATEROLE", "ALTER ROLE {app} NOCREATEROLE"),
         ("GRANT {owner} TO {app}", "REVOKE {owner} FROM {app}"),
+        ("GRANT {superuser} TO {app}", "REVOKE {superuser} FROM {app}"),
+        ("GRANT {superuser} TO {another}; GRANT {another} TO {app}", "REVOKE {another} FROM {app}"),
+        ("ALTER ROLE {another} CREATEROLE; GRANT {another} TO {app}", "REVOKE {another} FROM {app}"),
+        ("ALTER ROLE {app} NOINHERIT; GRANT pg_write_all_data TO {app}", 'REVOKE "pg_write_all_data" FROM {app}'),
+        ("GRANT pg_execute_server_program TO {app}", 'REVOKE "pg_execute_server_program" FROM {app}'),
+        (
+            """
+            GRANT pg_write_all_data TO {another} WITH ADMIN OPTION;
+            SET LOCAL ROLE {another};
+            GRANT pg_write_all_data TO {app};
+            RESET ROLE
+            """,
+            'REVOKE "pg_write_all_data" FROM {app} GRANTED BY {another}',
+        ),
+        ("ALTER DATABASE {database} OWNER TO {app}", "ALTER DATABASE {database} OWNER TO {owner}"),
+        (
+            "ALTER DATABASE {database} OWNER TO {another}; GRANT {another} TO {app}",
+            "REVOKE {another} FROM {app}",
+        ),
+        ("ALTER SCHEMA public OWNER TO {app}", 'ALTER SCHEMA "public" OWNER TO {owner}'),
+        ("ALTER TABLE players OWNER TO {app}", 'ALTER TABLE "public"."players" OWNER TO {owner}'),
+        ("GRANT CREATE ON DATABASE {database} TO {app}", "REVOKE CREATE ON DATABASE {database} FROM PUBLIC, {app}"),
         ("GRANT INSERT ON game_events TO {app}", 'REVOKE INSERT ON "public"."game_events" FROM PUBLIC, {app}'),
         ("GRANT UPDATE (topic) ON game_events TO {app}", 'REVOKE UPDATE ON "public"."game_events" FROM PUBLIC, {app}'),
         ("GRANT DELETE ON sealed_seeds TO PUBLIC", 'REVOKE DELETE ON "public"."sealed_seeds" FROM PUBLIC, {app}'),
@@ -304,15 +348,16 @@ def test_what_an_administrator_has_yet_to_run_ends_with_status_1(
     ],
 )
 def test_what_a_role_may_do_and_need_not_is_told_with_what_takes_it_away(
-    given: LiteralString, taken: str, owned: House, admin: psycopg.Connection
+    given: LiteralString, taken: str, another: str, owned: House, admin: psycopg.Connection
 ) -> None:
     create_role(admin, owned.app)  # by the owner, the owner would be a member of it
     owned.init()
-    names = {"app": Identifier(owned.app), "owner": Identifier(owned.owner)}
+    roles = {"app": owned.app, "owner": owned.owner, "another": another, "superuser": admin.info.user}
+    names = {name: Identifier(role) for name, role in {**roles, "database": owned.database}.items()}
     with Datastore(owned.admins_url, connections=2) as datastore, datastore.transaction() as cursor:
         cursor.execute(SQL(given).format(**names))
         told = privileges.oversteps(cursor, owned.app)
-        assert told == [taken.format(app=f'"{owned.app}"', owner=f'"{owned.owner}"')]
+        assert told == [taken.format(**{name: quoted.as_string() for name, quoted in names.items()})]
         cursor.execute(told[0].encode())
         assert privileges.oversteps(cursor, owned.app) == []
 
@@ -376,6 +421,135 @@ def test_read_models_of_the_servers_role_are_not_the_owners_to_follow(rooms: Hou
         prepare_tables(datastore)  # an operator's commands for players, tokens and keys go on
 
 
+# What a role can put in the way of an owner who runs a server
+
+LEFT_IN_THE_WAY: LiteralString = """
+CREATE VIEW read_models.projection_positions AS SELECT ''::text AS name, 0::bigint AS position, 0 AS version;
+GRANT ALL ON read_models.projection_positions TO PUBLIC;
+CREATE FUNCTION read_models.mine() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN ALTER TABLE public.game_events DISABLE TRIGGER ALL; RETURN NULL; END $$;
+CREATE TRIGGER mine INSTEAD OF INSERT ON read_models.projection_positions
+    FOR EACH ROW EXECUTE FUNCTION read_models.mine();
+"""
+
+
+def test_nothing_that_the_servers_role_leaves_is_called_as_the_owner(rooms: House) -> None:
+    rooms.init()
+    execute(rooms.apps_url, LEFT_IN_THE_WAY)
+    with pytest.raises(NotSetUp, match=rooms.app):
+        begin_server(rooms.owners_url)
+    with Datastore(rooms.owners_url, connections=1) as datastore, datastore.transaction() as cursor:
+        assert standing(cursor).guarded
+
+
+THINGS: dict[str, LiteralString] = {
+    "a table": "CREATE TABLE read_models_rebuild.mine ()",
+    "a view": "CREATE VIEW read_models.mine AS SELECT 1",
+    "a view that keeps its rows": "CREATE MATERIALIZED VIEW read_models.mine AS SELECT 1",
+    "a sequence": "CREATE SEQUENCE read_models.mine",
+    "a function": "CREATE FUNCTION read_models.mine(\"a b\" integer) RETURNS void LANGUAGE sql AS ''",
+    "a procedure": "CREATE PROCEDURE read_models.mine() LANGUAGE sql AS ''",
+    "an aggregate": "CREATE AGGREGATE read_models.mine(bigint) (SFUNC = int8pl, STYPE = bigint)",
+    "an operator": "CREATE OPERATOR read_models.= (LEFTARG = bigint, RIGHTARG = smallint, FUNCTION = int82eq)",
+    "a prefix operator": "CREATE OPERATOR read_models.!! (RIGHTARG = bigint, FUNCTION = int8abs)",
+    "a type": "CREATE TYPE read_models.mine AS ENUM ()",
+    "a type of rows": 'CREATE TYPE read_models."my Rows" AS (one integer)',
+    "a domain": "CREATE DOMAIN read_models.mine AS text",
+    "a collation": 'CREATE COLLATION read_models.mine FROM "C"',
+    "a search configuration": "CREATE TEXT SEARCH CONFIGURATION read_models.mine (COPY = simple)",
+    "statistics": """
+        CREATE TABLE read_models.mine (a int, b int);
+        CREATE STATISTICS read_models.mine ON a, b FROM read_models.mine
+    """,
+    "a table in parts": "CREATE TABLE read_models.mine (a int) PARTITION BY LIST (a)",
+}
+
+
+@pytest.mark.parametrize("thing", THINGS.values(), ids=list(THINGS))
+def test_an_owner_runs_no_server_where_another_role_has_left(thing: LiteralString, rooms: House) -> None:
+    rooms.init()
+    execute(rooms.apps_url, thing)
+    revoke = SQL("REVOKE CREATE ON SCHEMA read_models, read_models_rebuild FROM {}").format(Identifier(rooms.app))
+    with psycopg.connect(rooms.owners_url) as owner:
+        owner.execute(revoke)
+    assert f"belong to the role {rooms.app}" in refusal(rooms.owners_url)
+
+
+def test_an_owner_runs_no_server_where_another_role_may_leave_something_at_any_time(rooms: House) -> None:
+    rooms.init()
+    assert f"belong to the role {rooms.app}" in refusal(rooms.owners_url)
+
+
+def test_an_owner_runs_no_server_where_everyone_may_leave_something(rooms: House) -> None:
+    begin_server(rooms.owners_url)
+    execute(rooms.owners_url, "GRANT CREATE ON SCHEMA read_models TO PUBLIC")
+    assert "REVOKE ALL ON SCHEMA read_models, read_models_rebuild FROM PUBLIC" in refusal(rooms.owners_url)
+
+
+# Another role for servers
+
+
+def take_over(rooms: House, role: str) -> database.AppRole:
+    with Datastore(rooms.owners_url, connections=2) as datastore:
+        return init(datastore, role, password=None, take_over=True)
+
+
+def test_read_models_of_one_role_are_not_dropped_for_another_unasked(another: str, rooms: House) -> None:
+    rooms.init()
+    begin_server(rooms.apps_url)
+    told = f"belong to the role {rooms.app}. With --take-over they are dropped"
+    with Datastore(rooms.owners_url, connections=2) as datastore, pytest.raises(NotSetUp, match=told):
+        init(datastore, another, password=None)
+    assert execute(rooms.apps_url, "SELECT to_regclass('read_models.lobby_games')::text") == [
+        ("read_models.lobby_games",)
+    ]
+
+
+def test_room_that_one_role_was_given_is_not_taken_for_another_unasked(another: str, rooms: House) -> None:
+    rooms.init()
+    with Datastore(rooms.owners_url, connections=2) as datastore, pytest.raises(NotSetUp, match=rooms.app):
+        init(datastore, another, password=None)
+
+
+def test_a_role_that_takes_over_runs_servers_and_the_one_before_it_does_not(another: str, rooms: House) -> None:
+    rooms.init()
+    begin_server(rooms.apps_url)
+    done = take_over(rooms, another)
+    assert (done.lacks, done.oversteps) == ([], [])
+    begin_server(make_conninfo(rooms.admins_url, user=another, password="another"))
+    assert "Missing: GRANT USAGE ON SCHEMA" in refusal(rooms.apps_url)
+
+
+@pytest.mark.parametrize("thing", THINGS.values(), ids=list(THINGS))
+def test_nothing_is_left_by_the_role_before_of(thing: LiteralString, another: str, rooms: House) -> None:
+    rooms.init()
+    execute(rooms.apps_url, thing)
+    take_over(rooms, another)
+    with Datastore(rooms.owners_url, connections=1) as datastore, datastore.transaction() as cursor:
+        assert others_things(cursor, another) == []
+
+
+def test_an_operator_says_so_by_an_option(another: str, rooms: House, tic: Callable[..., Result]) -> None:
+    rooms.init()
+    words = ("db", "init", "--app-role", another)
+    assert (tic(rooms.owners_url, *words).exit_code, tic(rooms.owners_url, *words, "--take-over").exit_code) == (1, 0)
+
+
+def test_where_someone_stays_in_the_read_models_nothing_is_taken_over(
+    another: str, rooms: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "LOCK_WAIT", "10ms")
+    monkeypatch.setattr(tables, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(tables, "TRIES", 2)
+    rooms.init()
+    begin_server(rooms.apps_url)
+    with psycopg.connect(rooms.apps_url, application_name="a long dump") as stays:
+        stays.execute("SELECT FROM read_models.lobby_games")
+        with pytest.raises(TablesHeld, match=f"held by a long dump .role {rooms.app}"):
+            take_over(rooms, another)
+    begin_server(rooms.apps_url)
+
+
 def test_a_server_that_can_not_start_says_why_in_a_sentence(
     rooms: House, admin: psycopg.Connection, key_file: Path
 ) -> None:
@@ -398,6 +572,28 @@ def test_an_owners_server_makes_what_is_missing(rooms: House) -> None:
     prepared(rooms.owners_url)
     with Datastore(rooms.owners_url, connections=1) as datastore, datastore.transaction() as cursor:
         assert standing(cursor).up_to_date
+
+
+def test_what_a_newer_program_sets_up_meanwhile_is_left_as_it_is(rooms: House) -> None:
+    prepared(rooms.owners_url)
+    execute(rooms.owners_url, "COMMENT ON TABLE game_events IS 'set-up 0'")
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(rooms.owners_url) as newer:
+        newer.execute("SELECT pg_advisory_xact_lock(hashtext('tic schema'))")
+        older = pool.submit(refusal, rooms.owners_url)
+        until(lambda: waits_for_its_turn(rooms))
+        newer.execute("COMMENT ON TABLE game_events IS 'set-up 99'")
+        newer.commit()
+        assert "set up by a newer program" in older.result(20)
+    assert execute(rooms.owners_url, "SELECT obj_description('game_events'::regclass, 'pg_class')") == [("set-up 99",)]
+
+
+def waits_for_its_turn(rooms: House) -> bool:
+    query: LiteralString = """
+        SELECT count(*) FROM pg_locks
+         WHERE locktype = 'advisory' AND NOT granted
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    """
+    return execute(rooms.owners_url, query) == [(1,)]
 
 
 def test_an_owners_server_starts_while_another_writes(rooms: House, monkeypatch: pytest.MonkeyPatch) -> None:

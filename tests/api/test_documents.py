@@ -2,11 +2,13 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import strawberry
 from graphql import (
+    DocumentNode,
     GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLSchema,
@@ -16,13 +18,16 @@ from graphql import (
     is_list_type,
     parse,
 )
+from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.extensions import SchemaExtension
 
-from api.documents import Documents, NotExecuted, Operations, Parameters
+from api.documents import Documents, NotExecuted, Operation, Operations, Parameters
 from api.faults import BadRequest, Fault
 from api.limits import Limits, weigh
 from api.schema import LIMITS as APP_LIMITS
 from api.schema import schema as app_schema
+from benchmarks import audience
+from tests.api import poker_played, tickle_game
 from tests.audit.toy import Query, schema
 
 SCHEMA = schema._schema
@@ -182,6 +187,59 @@ def test_a_refused_document_pushes_nothing_out() -> None:
     assert documents.prepare("{ hello }") is kept
 
 
+REFUSED = [
+    pytest.param("{ hello", id="not GraphQL"),
+    pytest.param("{ thing { " + "name " * 600 + "} }", id="too much"),
+    pytest.param("{ nothing nowhere }", id="not in the schema"),
+]
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that were parsed."""
+    texts: list[str] = []
+
+    def counting(text: str, **limits: Any) -> DocumentNode:
+        texts.append(text)
+        return parse(text, **limits)
+
+    monkeypatch.setattr("api.documents.parse", counting)
+    return texts
+
+
+def refuse(documents: Documents, text: str) -> list[str]:
+    with pytest.raises(NotExecuted) as refused:
+        documents.prepare(text)
+    return [error.message for error in refused.value.errors]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_document_is_refused_again_without_being_examined_again(parsed: list[str], text: str) -> None:
+    documents = Documents(SCHEMA, LIMITS)
+    first, *others = [refuse(documents, text) for _ in range(3)]
+    assert (others, parsed) == ([first] * 2, [text])
+
+
+def test_what_was_refused_is_remembered_of_a_few_only(parsed: list[str]) -> None:
+    documents = Documents(SCHEMA, Limits(cached_refusals=2))
+    for name in ("n0", "n1", "n2", "n2", "n0"):
+        refuse(documents, f"{{ {name} }}")
+    assert parsed == ["{ n0 }", "{ n1 }", "{ n2 }", "{ n0 }"]
+    assert documents.refusals == 2
+
+
+def test_what_was_refused_is_bounded_by_its_text_and_what_is_said_of_it() -> None:
+    documents = Documents(SCHEMA, Limits(cached_refusal_characters=200))
+    said = [len(f"{{ n{n} }}") + sum(map(len, refuse(documents, f"{{ n{n} }}"))) for n in range(20)]
+    assert documents.refusals == 200 // max(said) > 0
+
+
+def test_a_document_too_long_to_be_read_is_not_remembered() -> None:
+    documents = Documents(SCHEMA, Limits(characters=100))
+    refuse(documents, "{ hello } #" + "x" * 100)
+    assert documents.refusals == 0
+
+
 def test_the_document_used_least_recently_is_forgotten_first() -> None:
     documents = Documents(SCHEMA, Limits(cached_documents=2))
     first, second = documents.prepare("{ a: hello }"), documents.prepare("{ b: hello }")
@@ -232,7 +290,16 @@ def test_threads_share_the_cache() -> None:
             "cost",
             id="pages in pages whose size is left to a variable",
         ),
-        pytest.param(doubling(10), "fields", id="2^10 fields through fragments"),
+        pytest.param(doubling(10), "repeats", id="2^10 fields of one name through fragments"),
+        pytest.param(
+            "{ thing { "
+            + " ".join(f"a{n}: inner {{ ...f }}" for n in range(20))
+            + " } } fragment f on Thing { "
+            + "name " * 30
+            + "}",
+            "fields",
+            id="six hundred fields through a fragment",
+        ),
         pytest.param(doubling(12, "inner {{ ...f{0} }}"), "depth", id="fourteen levels through fragments"),
         pytest.param(
             "{ thing { ... on Thing { ... { " + "name " * 600 + "} } } }",
@@ -271,6 +338,229 @@ def test_a_document_that_asks_for_too_much_is_refused(text: str, limit: str) -> 
 )
 def test_a_document_within_the_limits_is_prepared(text: str) -> None:
     Documents(SCHEMA, LIMITS).prepare(text)
+
+
+REPEATED = [
+    pytest.param("{ thing { " + "name " * 41 + "} }", "name", id="side by side"),
+    pytest.param("{ " + "a: hello " * 41 + "}", "a", id="under one alias"),
+    pytest.param("{ thing { " + "... { name } " * 41 + "} }", "name", id="in inline fragments"),
+    pytest.param("{ thing { " + "... { ... on Thing { name } name } " * 21 + "} }", "name", id="in nested ones"),
+    pytest.param("{ " + ("thing { " + "name " * 7 + "} ") * 7 + "}", "name", id="in fields that repeat as well"),
+    pytest.param(
+        "{ " + ("thing { " + ("inner { " + "name " * 4 + "} ") * 4 + "} ") * 4 + "}", "name", id="at three levels"
+    ),
+    pytest.param(
+        "{ " + "thing { ...f } " * 7 + "} fragment f on Thing { " + "name " * 7 + "}",
+        "name",
+        id="in a fragment under fields that repeat",
+    ),
+    pytest.param(
+        "{ thing { ...f ...g } } fragment f on Thing { "
+        + "name " * 21
+        + "} fragment g on Thing { "
+        + "name " * 21
+        + "}",
+        "name",
+        id="in several fragments",
+    ),
+    pytest.param("{ hello } fragment f on Thing { " + "name " * 41 + "}", "name", id="in a fragment nobody uses"),
+    pytest.param(
+        "{ thing { ...f } } fragment f on Thing { " + "name " * 41 + "} fragment f on Thing { name }",
+        "name",
+        id="in a fragment whose name is used twice",
+    ),
+    pytest.param("mutation { " + 'say(word: "x") ' * 41 + "}", "say", id="in a mutation"),
+    pytest.param("subscription { " + "forever " * 41 + "}", "forever", id="in a subscription"),
+    pytest.param("{ " + "nope { nothing } " * 41 + "}", "nope", id="of a field that is not there"),
+]
+
+
+@pytest.mark.parametrize(("text", "name"), REPEATED)
+def test_a_name_that_one_place_selects_too_often_is_refused(text: str, name: str) -> None:
+    (fault,) = refusal(text)
+    assert (fault.extensions or {})["limit"] == "repeats"
+    assert fault.message == f"The document selects `{name}` more than 40 times in one place."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{ thing { " + "...f " * 41 + "} } fragment f on Thing { name }", id="one, again and again"),
+        pytest.param(
+            "{ thing { "
+            + " ".join(f"...f{n}" for n in range(41))
+            + "} }"
+            + " ".join(f"fragment f{n} on Thing {{ n{n} }}" for n in range(41)),
+            id="many",
+        ),
+        pytest.param("{ thing { " + "...f " * 41 + "} }", id="one that is not there"),
+        pytest.param(
+            "{ ...f } fragment f on Query { ...g ...g ...g } fragment g on Query { " + "...h " * 14 + "}",
+            id="through others",
+        ),
+    ],
+)
+def test_a_place_that_spreads_too_many_fragments_is_refused(text: str) -> None:
+    (fault,) = refusal(text)
+    assert fault.message == "The document spreads fragments more than 40 times in one place."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{ thing { " + "name " * 40 + "} }", id="forty times in one place"),
+        pytest.param(
+            "{ thing { " + " ".join(f"a{n}: inner {{ ...f ...f }}" for n in range(15)) + "} } "
+            "fragment f on Thing { name name }",
+            id="a few times in each of many places",
+        ),
+    ],
+)
+def test_a_name_may_come_again(text: str) -> None:
+    Documents(SCHEMA, LIMITS).prepare(text)
+
+
+def test_a_document_may_tell_every_kind_of_fact_apart() -> None:
+    fact = app_schema._schema.get_type("Fact")
+    assert isinstance(fact, GraphQLInterfaceType)
+    kinds = app_schema._schema.get_possible_types(fact)
+    told = {kind.name: " ".join(name for name in ("type", "seat") if name in kind.fields) for kind in kinds}
+    fragments = "".join(f"fragment {name} on {name} {{ {fields} }} " for name, fields in told.items())
+    text = f'{{ game(id: "x") {{ events {{ nodes {{ fact {{ {" ".join(f"...{name}" for name in told)} }} }} }} }} }}'
+    Documents(app_schema._schema, APP_LIMITS).prepare(text + fragments)
+    assert len(kinds) > 30
+
+
+@pytest.fixture
+def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the fields that validation compares with each other, which no budget of ours bounds."""
+    compared: list[str] = []
+    compare = overlapping_fields_can_be_merged.find_conflict
+
+    def counting(context: Any, rule: Any, exclusive: bool, name: str, *fields: Any) -> Any:
+        compared.append(name)
+        return compare(context, rule, exclusive, name, *fields)
+
+    monkeypatch.setattr(overlapping_fields_can_be_merged, "find_conflict", counting)
+    return compared
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(pytest.param(param.values[0], id=f"too often, {param.id}") for param in REPEATED),
+        pytest.param("{ " + "thing { name } " * 240 + "}", id="240 times, 480 fields"),
+        pytest.param("{ " + "thing { ...f } " * 240 + "} fragment f on Thing { name }", id="240 times, a fragment"),
+        pytest.param(
+            "{ " + " ".join(f"n{n} {{ name }} " * 40 for n in range(6)) + "}", id="six names, each 40 times, 480 fields"
+        ),
+        pytest.param(
+            "{ " + "thing { inner { name } parts { name } } " * 40 + "}", id="40 times in two levels, 200 fields"
+        ),
+    ],
+)
+def test_validation_compares_a_bounded_number_of_fields(comparisons: list[str], text: str) -> None:
+    with suppress(NotExecuted):
+        Documents(SCHEMA, LIMITS).prepare(text)
+    assert len(comparisons) <= LIMITS.fields * LIMITS.repeats / 2
+
+
+def test_fields_are_still_compared(comparisons: list[str]) -> None:
+    faults = refusal('{ a: hello a: hello(name: "x") }')
+    assert (comparisons, [fault.code for fault in faults]) == (["a"], ["GRAPHQL_VALIDATION_FAILED"])
+
+
+# --- subscriptions, which are weighed once and pay at every event ---
+
+FOLLOWED = 'subscription {{ gameChanged(gameId: "x") {{ {} }} }}'
+ASKED = '{{ game(id: "x") {{ {} }} }}'
+COSTLY = [
+    pytest.param("position(version: 1) { id }", id="position"),
+    pytest.param("... on TicitaireGame { prospect }", id="prospect"),
+    pytest.param("... on TickleGame { laydowns(first: 1) { nodes { points } } }", id="laydowns"),
+    pytest.param(
+        "... on PokerGame { playedRounds(first: 64) { seats { best { cards { name } } } } }", id="many rounds"
+    ),
+    pytest.param(" ".join(f"p{n}: events(first: 100) {{ nodes {{ hash }} }}" for n in range(20)), id="2,000 events"),
+]
+
+
+def app_excess(text: str) -> Fault | None:
+    return weigh(app_schema._schema, parse(text), APP_LIMITS)
+
+
+@pytest.mark.parametrize("fields", COSTLY)
+def test_what_takes_much_work_is_not_done_at_every_event(fields: str) -> None:
+    fault = app_excess(FOLLOWED.format(fields))
+    assert fault is not None
+    assert (fault.extensions or {})["limit"] == "subscriptionCost"
+    assert fault.message.endswith("Follow `gameEvents`, which tells what happened, and ask for the rest by a query.")
+
+
+@pytest.mark.parametrize("fields", COSTLY)
+def test_what_takes_much_work_is_had_by_a_query(fields: str) -> None:
+    assert app_excess(ASKED.format(fields)) is None
+
+
+def test_a_document_that_stays_in_memory_is_short() -> None:
+    fields = "... @skip(if: false) { version } " * 40 + "... @skip(if: false) { hash } " * 40
+    assert app_excess(ASKED.format(fields)) is None
+    fault = app_excess(FOLLOWED.format(fields))
+    assert fault is not None
+    assert fault.message == "The document has more than 600 tokens, too many to follow."
+
+
+def test_a_subscription_has_fewer_fields_than_a_query() -> None:
+    fields = "host { id uuid name registeredAt } " * 40
+    assert app_excess(ASKED.format(fields)) is None
+    fault = app_excess(FOLLOWED.format(fields))
+    assert fault is not None
+    assert fault.message == "The document asks for more than 200 fields in a subscription."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(tickle_game.CHANGES, id="a game of Tickle"),
+        pytest.param(poker_played.CHANGES, id="a game of TIC Poker"),
+        pytest.param(tickle_game.EVENTS, id="its events"),
+        pytest.param(audience.QUERY, id="the benchmark's"),
+    ],
+)
+def test_a_whole_game_can_be_followed(text: str) -> None:
+    assert app_excess(text) is None
+
+
+def find(query: str, **variables: Any) -> Operation:
+    return Operations(schema, LIMITS).find(Parameters(query, variables, None))
+
+
+def test_an_operation_keeps_the_variables_that_it_declares_and_no_others() -> None:
+    found = find("query ($name: String!) { hello(name: $name) }", name="x", rubbish="y" * 100_000)
+    assert found.variables == {"name": "x"}
+
+
+def test_each_operation_of_a_document_keeps_its_own_variables() -> None:
+    both = "query a($a: String) { hello(name: $a) } query b($b: String) { hello(name: $b) }"
+    found = Operations(schema, LIMITS).find(Parameters(both, {"a": "1", "b": "2"}, "b"))
+    assert found.variables == {"b": "2"}
+
+
+def test_a_subscription_keeps_no_long_variables() -> None:
+    with pytest.raises(NotExecuted, match="The variables of a subscription may take 4000 characters as JSON"):
+        find("subscription ($how: String!) { breaking(how: $how) }", how="x" * 4_000)
+
+
+def test_what_a_subscription_does_not_declare_does_not_count() -> None:
+    found = find("subscription ($how: String!) { breaking(how: $how) }", how="x" * 3_000, rubbish="y" * 100_000)
+    assert len(found.variables["how"]) == 3_000
+
+
+def test_a_query_takes_long_variables() -> None:
+    assert find("query ($name: String!) { hello(name: $name) }", name="x" * 100_000).kind.value == "query"
+
+
+# --- the rest ---
 
 
 def test_the_size_of_a_page_given_in_the_document_counts() -> None:

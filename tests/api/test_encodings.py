@@ -146,3 +146,21 @@ def test_an_encoding_kept_anew_counts_once() -> None:
     encodings.keep(1, "old")
     encodings.keep(1, "newer")
     assert (encodings.known(1), encodings.characters) == ("newer", 5)
+
+
+def test_the_keys_count_as_well() -> None:
+    encodings = Encodings(characters=100)
+    keys = [(b"x" * 10, ("y" * 10, None, number)) for number in range(50)]
+    for key in keys:
+        encodings.keep(key, "z" * 5)
+        assert encodings.characters <= 100
+    assert [key for key in keys if encodings.known(key)] == keys[-4:]
+
+
+def test_what_goes_takes_its_key_along() -> None:
+    clock = Clock()
+    encodings = Encodings(seconds=2, clock=clock)
+    encodings.keep(b"a long key", "old")
+    clock.now += 3
+    encodings.keep(2, "new")
+    assert encodings.characters == len("new")

@@ -2,18 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+import selectors
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
+import strawberry
 import structlog
 from starlette.requests import HTTPConnection
 
 from api.endpoint import GraphQLEndpoint
 from api.limits import Limits
-from tests.audit.toy import Observed, application, context, digest, observed, schema, served, toy_endpoint
+from tests.audit.toy import Observed, Query, application, context, digest, observed, schema, served, toy_endpoint
 
 GRAPHQL = "application/graphql-response+json"
 EVENTS = "text/event-stream"
@@ -438,16 +440,22 @@ async def test_a_resolver_with_a_time_out_around_its_results_streams() -> None:
 
 @asynccontextmanager
 async def connected(
-    endpoint: GraphQLEndpoint, token: str | None = None, *, reads: bool = True
+    endpoint: GraphQLEndpoint,
+    token: str | None = None,
+    *,
+    query: str = "subscription { forever }",
+    stuck_at: bytes | None = None,
+    patience: float = 5,
 ) -> AsyncIterator[AsyncIterator[str]]:
-    """Subscribe to `forever` and read the events line by line, as they are sent; hang up at the end of the block.
+    """Subscribe and read the events line by line, as they are sent, until the answer ends; hang up with the block.
 
-    A client that does not read takes the head of the answer and the first comment, and no event.
+    A client that is stuck takes nothing from the first part on that has these bytes in it.
     """
     lines = asyncio.Queue[str | None]()
     hung_up = asyncio.Event()
     blocked = asyncio.Event()
-    requests = [{"type": "http.request", "body": b'{"query": "subscription { forever }"}', "more_body": False}]
+    requests = [{"type": "http.request", "body": json.dumps({"query": query}).encode(), "more_body": False}]
+    is_stuck = False
 
     async def receive() -> Any:
         if requests:
@@ -456,12 +464,12 @@ async def connected(
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
-        if b"event" in message.get("body", b"") and not reads:
+        nonlocal is_stuck
+        is_stuck = is_stuck or (stuck_at is not None and stuck_at in message.get("body", message["type"].encode()))
+        if is_stuck:
             await blocked.wait()
         for line in message.get("body", b"").decode().splitlines():
             lines.put_nowait(line)
-        if message.get("more_body") is False:
-            lines.put_nowait(None)
 
     async def reading() -> AsyncIterator[str]:
         while (line := await lines.get()) is not None:
@@ -471,8 +479,9 @@ async def connected(
     if token:
         headers.append((b"authorization", f"Bearer {token}".encode()))
     scope = {"type": "http", "method": "POST", "path": "/graphql", "query_string": b"", "headers": headers}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(patience):
         serving = asyncio.create_task(endpoint(scope, receive, send))
+        serving.add_done_callback(lambda _: lines.put_nowait(None))
         try:
             yield reading()
         finally:
@@ -498,10 +507,73 @@ async def test_a_subscription_is_stopped_when_the_client_goes_away() -> None:
     assert (observed.running, endpoint.open_streams) == (0, 0)
 
 
-async def test_a_reader_that_takes_nothing_is_cut_off() -> None:
+class Skipping(asyncio.SelectorEventLoop):
+    """An event loop for which time passes at once, where nothing is to be done until then."""
+
+    def __init__(self) -> None:
+        super().__init__(selector := selectors.DefaultSelector())
+        self._passed = 0.0
+        select = selector.select
+
+        def skipping(timeout: float | None = None) -> Any:
+            self._passed += timeout or 0
+            return select(0)
+
+        selector.select = skipping  # type: ignore[method-assign]
+
+    def time(self) -> float:
+        return self._passed
+
+
+def endpoint_of(numbers: Callable[[], AsyncGenerator[int]]) -> GraphQLEndpoint:
+    """An endpoint whose only subscription is this one."""
+
+    @strawberry.type
+    class Subscription:
+        @strawberry.subscription
+        async def numbers(self) -> AsyncGenerator[int]:
+            async for number in numbers():
+                yield number
+
+    return GraphQLEndpoint(strawberry.Schema(Query, subscription=Subscription), context=context)
+
+
+def test_a_stream_sends_a_comment_only_where_nothing_was_said_for_long() -> None:
+    async def every_ten_seconds() -> AsyncGenerator[int]:
+        for number in range(5):
+            await asyncio.sleep(10)
+            yield number
+        await asyncio.sleep(20)
+
+    async def heard() -> list[str]:
+        endpoint = endpoint_of(every_ten_seconds)
+        async with connected(endpoint, query="subscription { numbers }", patience=3600) as lines:
+            return [line async for line in lines if line == ":" or line.startswith("event")]
+
+    with asyncio.Runner(loop_factory=Skipping) as runner:
+        assert runner.run(heard()) == [":", *["event: next"] * 5, ":", "event: complete"]
+
+
+async def test_a_stream_that_is_ended_as_it_ends_is_completed_once() -> None:
+    async def ending() -> AsyncGenerator[int]:
+        yield 0
+        endpoint.disconnect(lambda _: True)
+
+    endpoint = endpoint_of(ending)
+    async with connected(endpoint, query="subscription { numbers }") as lines:
+        events = [line async for line in lines if line.startswith("event")]
+    assert events == ["event: next", "event: complete"]
+
+
+@pytest.mark.parametrize("part", [b"start", b":", b"event", b"complete"], ids=["head", "comment", "event", "end"])
+@pytest.mark.parametrize("query", ["subscription { forever }", "subscription { count(to: 1) }", "{ refused }"])
+async def test_a_reader_that_takes_nothing_is_cut_off_and_sent_nothing_more(query: str, part: bytes) -> None:
     endpoint = toy_endpoint(Limits(write_seconds=0.01))
-    async with connected(endpoint, reads=False) as lines:
-        assert "event: next" not in [line async for line in lines]
+    async with connected(endpoint, query=query, stuck_at=part) as lines:
+        if part == b"complete" and "forever" in query:
+            await until(lambda: observed.running == 1)
+            endpoint.disconnect(lambda _: True)
+        assert "event: complete" not in [line async for line in lines]
         assert (observed.running, endpoint.open_streams) == (0, 0)
 
 
@@ -509,7 +581,7 @@ async def test_a_revoked_token_ends_its_stream_and_no_other() -> None:
     endpoint = toy_endpoint()
     async with connected(endpoint, "anna-token") as annas, connected(endpoint, "bert-token"):
         await until(lambda: observed.running == 2)
-        assert await endpoint.disconnect(lambda of: of == digest("anna-token"), reason="revoked") == 1
+        assert endpoint.disconnect(lambda of: of == digest("anna-token"), reason="revoked") == 1
         told = [line async for line in annas]
         assert ("UNAUTHENTICATED" in "".join(told), observed.running) == (True, 1)
 
@@ -518,23 +590,23 @@ async def test_every_stream_can_be_ended_when_the_server_stops() -> None:
     endpoint = toy_endpoint()
     async with connected(endpoint) as lines:
         await until(lambda: observed.running == 1)
-        await endpoint.disconnect(lambda _: True, code=1001, reason="the server is restarting")
+        await endpoint.close(1001, "the server is restarting")
         assert "UNAVAILABLE" in "".join([line async for line in lines])
 
 
 async def test_a_token_revoked_while_it_is_checked_ends_the_stream_all_the_same() -> None:
     endpoint = toy_endpoint()
-    ending: list[asyncio.Task[int]] = []
+    ended: list[int] = []
 
     def revoke() -> None:
-        ending.append(asyncio.ensure_future(endpoint.disconnect(lambda of: of == digest("anna-token"))))
+        ended.append(endpoint.disconnect(lambda of: of == digest("anna-token")))
 
     observed.during_authentication = revoke
     async with asyncio.timeout(5):
         anna = {"Authorization": "Bearer anna-token"}
         told = await stream("subscription { forever }", headers=anna, endpoint=endpoint)
     assert [body and "errors" in body for _, body in told][-2:] == [True, None]
-    assert await ending[0] == 1
+    assert ended == [1]
 
 
 # --- over a real network ---

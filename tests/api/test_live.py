@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from types import SimpleNamespace
@@ -11,12 +11,13 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
+import structlog
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from api.faults import SlowReader
-from api.live import Live
+from api.live import _STATES, Live
 from api.readers import Reader, Watcher
 from api.sharing import Edition
 from domain.application import Games
@@ -25,6 +26,7 @@ from domain.game import Game
 from domain.lifecycle import Resign
 from domain.ticitaire.rules import OpenTicitaire, TurnStock
 from tests.given import NOON, PLAYER, given
+from tests.standing import StandingProxy
 
 GAME = UUID(int=5)
 
@@ -66,11 +68,17 @@ async def told(ear: Live, *news: Event | None) -> None:
     await at_rest(ear)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0)
+
+
 async def at_rest(ear: Live) -> None:
     """Wait until nobody is told anything more."""
     for _ in range(50):
         await asyncio.sleep(0)
-        tasks = [task for followed in ear._followed.values() for task in (followed.telling, followed.reading) if task]
+        tasks = [task for followed in ear._followed.values() for task in followed.tasks()]
         await asyncio.gather(*tasks)
 
 
@@ -113,13 +121,21 @@ async def test_an_event_that_comes_twice_is_told_once() -> None:
 async def waiting(log: Log, **more: Any) -> AsyncIterator[tuple[Live, Stream, asyncio.Future[list[int]]]]:
     """One who has been told all that the log shows, and waits for the next event."""
     ear = live(log)
+    async with following(ear, log, **more) as (stream, coming):
+        yield ear, stream, coming
+
+
+@asynccontextmanager
+async def following(ear: Live, log: Log, **more: Any) -> AsyncIterator[tuple[Stream, asyncio.Future[list[int]]]]:
+    """One more who waits there for the next event."""
+    log.asked.clear()
     async with aclosing(ear.events(GAME, log.shown, **more)) as batches:
         stream = Stream(batches)
         coming = asyncio.ensure_future(stream.until(log.shown + 1))
         await log.asked.wait()
         await at_rest(ear)
         try:
-            yield ear, stream, coming
+            yield stream, coming
         finally:
             coming.cancel()
             with suppress(asyncio.CancelledError):
@@ -196,7 +212,7 @@ async def test_whoever_never_reads_is_cut_off_and_holds_no_more_than_the_backlog
     ear, held = live(log), []
     async with aclosing(ear.events(GAME, 0)) as batches:
         assert len(await anext(batches)) == 3  # and from here on he does not come back
-        (reader,) = ear._followed[GAME].readers[None]
+        (reader,) = ear._followed[GAME].circles[None].readers
         for begin in range(3, 800, 10):
             await told(ear, *log.events[begin : begin + 10])
             held.append(len(reader))
@@ -217,6 +233,110 @@ async def test_one_who_does_not_read_holds_nobody_up(monkeypatch: pytest.MonkeyP
             await told(ear, log.events[seq - 1])
             await (coming if seq == 4 else stream.until(seq))
         assert stream.seqs == list(range(4, 60))
+
+
+async def test_whoever_was_there_all_the_time_and_is_told_too_much_at_once_reads_it_from_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.readers.BACKLOG", 10)
+    log = Log(log_of(60), shown=3)
+    async with waiting(log) as (ear, stream, coming):
+        log.shown = 60
+        await told(ear, *log.events[3:40])
+        await coming
+        assert await stream.until(60) == list(range(4, 61))
+
+
+async def test_what_comes_while_he_has_not_had_the_time_to_come_cuts_nobody_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.readers.BACKLOG", 10)
+    reader = Reader(3)
+    coming = asyncio.ensure_future(reader.heard())
+    await asyncio.sleep(0)
+    for begin in (3, 12):  # the first wakes him
+        reader.push(log_of(60)[begin : begin + 9])
+    await coming
+    assert reader.take() == ([], True)
+
+
+# --- who is told the same ---
+
+
+async def test_an_edition_that_waits_holds_up_no_other() -> None:
+    log, slow, fast = Log(log_of(9), shown=3), Taker(), Taker()
+    gate = asyncio.Event()
+
+    async def waits(_: Event) -> str:
+        await gate.wait()
+        return "slow"
+
+    async with (
+        waiting(log, edition=Edition("slow", waits), offer=slow.offer) as (ear, _, _),
+        following(ear, log, edition=edition({4: "fast"}), offer=fast.offer),
+    ):
+        ear._hand_out(ear._followed[GAME], [log.events[3]])
+        await until(lambda: bool(fast.taken))
+        assert slow.taken == []
+        gate.set()
+        await until(lambda: slow.taken == ["slow"])
+
+
+async def test_what_waits_for_a_slow_edition_is_no_more_than_the_backlog_and_is_read_from_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.readers.BACKLOG", 10)
+    log, gate = Log(log_of(60), shown=3), asyncio.Event()
+
+    async def waits(_: Event) -> str:
+        await gate.wait()
+        return "slow"
+
+    taker = Taker()
+    async with waiting(log, edition=Edition("slow", waits), offer=taker.offer) as (ear, stream, coming):
+        circle = ear._followed[GAME].circles[Edition("slow", waits)]
+        for seq in range(4, 60):
+            ear._hand_out(ear._followed[GAME], [log.events[seq - 1]])
+            await asyncio.sleep(0)
+            assert len(circle.news) <= 10
+        log.shown = 60
+        gate.set()
+        await coming
+        assert (taker.taken, await stream.until(60)) == (["slow"], list(range(5, 61)))
+
+
+async def test_an_edition_that_nobody_reads_any_more_is_made_no_further() -> None:
+    log, gate = Log(log_of(9), shown=3), asyncio.Event()
+    was_called_off = asyncio.Event()
+
+    async def waits(_: Event) -> str:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            was_called_off.set()
+            raise
+        return "slow"
+
+    async with waiting(log) as (ear, _, _):
+        async with following(ear, log, edition=Edition("slow", waits), offer=Taker().offer):
+            ear._hand_out(ear._followed[GAME], [log.events[3]])
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await was_called_off.wait()
+
+
+async def test_what_can_not_be_told_is_read_from_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(log_of(9), shown=3)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async with waiting(log) as (ear, _, coming):
+        monkeypatch.setattr(Reader, "push", broken)
+        log.shown = 4
+        with structlog.testing.capture_logs() as logs:
+            await told(ear, log.events[3])
+        assert (await coming, [entry["log_level"] for entry in logs]) == ([4], ["error"])
 
 
 # --- what is offered ---
@@ -416,8 +536,17 @@ async def running(ear: Live) -> AsyncIterator[None]:
             await task
 
 
+async def until_it_looks(ear: Live) -> None:
+    """Wait until `Live` knows where the log ends."""
+    await until(lambda: ear._position is not None)
+
+
 @pytest.fixture
 def ear(games: Games, database_url: str) -> Live:
+    return live_at(database_url, games)
+
+
+def live_at(url: str, games: Games) -> Live:
     """Live on a real database, without hints."""
 
     async def past(game: UUID, after: int, first: int) -> tuple[Event, ...]:
@@ -426,7 +555,7 @@ def ear(games: Games, database_url: str) -> Live:
     async def newest(game: UUID) -> Game:
         return await asyncio.to_thread(games.game, game)
 
-    return Live(database_url, past, newest)
+    return Live(url, past, newest)
 
 
 def opened(games: Games) -> UUID:
@@ -466,6 +595,94 @@ async def test_an_event_between_a_readers_look_at_the_past_and_the_first_look_at
         assert await coming == [1, 2, 3, 4]
 
 
+async def test_only_what_somebody_follows_is_fetched(ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
+    game, other, fetched, looked = opened(games), opened(games), [], 0
+    look = ear._look
+
+    async def seen(conn: Any) -> int:
+        nonlocal looked
+        execute = conn.execute
+
+        async def asked(query: str, parameters: Any = (), **more: Any) -> Any:
+            if query == _STATES:
+                fetched.extend(parameters[0])
+            return await execute(query, parameters, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(conn, "execute", asked)
+            found = await look(conn)
+        looked += found
+        return found
+
+    monkeypatch.setattr(ear, "_look", seen)
+    async with running(ear), aclosing(ear.events(game, 3)) as batches:
+        stream = Stream(batches)
+        coming = asyncio.ensure_future(stream.until(4))
+        await until_it_looks(ear)
+        for one in (other, game, other):
+            await asyncio.to_thread(turn, games, one)
+        assert await coming == [4]
+        await until(lambda: looked == 3)
+        assert len(fetched) == 1
+
+
+async def test_a_database_that_stands_still_is_left_and_another_connection_goes_on(
+    games: Games, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.live.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("api.live.RETRY_SECONDS", 0)
+    game = opened(games)
+    async with StandingProxy(database_url).listening() as proxy:
+        ear = live_at(proxy.url, games)
+        async with running(ear), aclosing(ear.events(game, 3)) as batches:
+            stream = Stream(batches)
+            coming = asyncio.ensure_future(stream.until(4))
+            await until_it_looks(ear)
+            proxy.stand_still()
+            await asyncio.to_thread(turn, games, game)
+            await until(lambda: proxy.accepted == 2)
+            assert await coming == [4]
+            await asyncio.to_thread(turn, games, game)
+            assert await stream.until(5) == [4, 5]
+
+
+async def test_an_event_that_breaks_the_reading_ends_nobody_s_following(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = opened(games)
+    async with running(ear), aclosing(ear.events(game, 3)) as batches:
+        stream = Stream(batches)
+        coming = asyncio.ensure_future(stream.until(5))
+        await until_it_looks(ear)
+        with structlog.testing.capture_logs() as logs, monkeypatch.context() as patch:
+            patch.setattr("api.live.read_event", broken_upcast)
+            await asyncio.to_thread(turn, games, game)
+            await until(lambda: bool(logs))
+        await asyncio.to_thread(turn, games, game)
+        assert (await coming, [entry["log_level"] for entry in logs]) == ([4, 5], ["error"])
+
+
+async def test_what_breaks_the_look_at_the_log_is_not_met_again_and_everyone_looks_for_himself(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.live.RETRY_SECONDS", 0)
+    game = opened(games)
+    async with running(ear), aclosing(ear.events(game, 3)) as batches:
+        stream = Stream(batches)
+        coming = asyncio.ensure_future(stream.until(4))
+        await until_it_looks(ear)
+        with structlog.testing.capture_logs() as logs:
+            monkeypatch.setattr("api.live._read", broken_upcast)  # and it stays so
+            await asyncio.to_thread(turn, games, game)
+            assert await coming == [4]
+            await until(lambda: bool(logs))
+        assert [entry["log_level"] for entry in logs] == ["error"]
+
+
+def broken_upcast(*_: object) -> Event:
+    raise IndexError("in an upcast")
+
+
 async def test_nothing_is_read_while_nobody_follows_and_none_of_it_later(
     ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -488,12 +705,11 @@ async def test_nothing_is_read_while_nobody_follows_and_none_of_it_later(
             async with aclosing(ear.events(game, version)) as batches:
                 stream = Stream(batches)
                 coming = asyncio.ensure_future(stream.until(version + 1))
-                async with asyncio.timeout(5):
-                    while ear._position is None:  # noqa: ASYNC110 - there is no event for it
-                        await asyncio.sleep(0.001)
+                await until_it_looks(ear)
                 await asyncio.to_thread(turn, games, game)
                 ear.wake()
                 assert await coming == [version + 1]
+                await until(lambda: sum(looked) > 0)  # he may have found it in the log before
             assert sum(looked) == 1
             while ear._position is not None:
                 ear.wake()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, cast
@@ -27,7 +27,7 @@ from api.documents import NotExecuted, Operations, Parameters
 from api.limits import Limits
 from api.schema import PUBLIC
 from api.schema import schema as app_schema
-from api.sharing import Edition, Feed, Offer, Reach, reach_of
+from api.sharing import Edition, Encodings, Feed, Offer, Reach, reach_of
 
 # --- what a subscription shares ---
 
@@ -231,6 +231,32 @@ async def test_variables_that_only_choose_the_items_do_not_keep_them_apart(opera
     assert await told(operations, query, first=1) == values("value", 1, 2, 3)
     assert await told(operations, query, first=2) == values("value", 2, 3, 4)
     assert shown == [1, 2, 3, 4]
+
+
+class Remembering(Encodings):
+    """Remembers the keys under which encodings were kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[Hashable] = []
+
+    def keep(self, key: Hashable, text: str) -> None:
+        self.keys.append(key)
+        super().keep(key, text)
+
+
+def parts(key: object) -> list[object]:
+    return [part for one in key for part in parts(one)] if isinstance(key, tuple) else [key]
+
+
+async def test_what_is_kept_of_a_subscription_keeps_neither_its_document_nor_its_variables() -> None:
+    encodings = Remembering()
+    operations = Operations(toy, Limits(), public=TOY_PUBLIC, encodings=encodings)
+    query = "subscription ($by: Int!, $ah: Boolean!) { numbers { times(by: $by) value @skip(if: $ah) } }"
+    await told(operations, query, by=1, ah=True)
+    found = [part for key in encodings.keys for part in parts(key)]
+    assert {type(part) for part in found} == {bytes, int, type(None)}
+    assert sum(len(part) for part in found if isinstance(part, bytes)) == 3 * 32, "a digest for each result"
 
 
 async def test_results_with_errors_are_each_request_s_own(operations: Operations) -> None:

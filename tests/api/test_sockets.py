@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -20,6 +21,7 @@ from api.sockets import bearer
 from tests.audit.toy import Observed, Query, digest, observed, served, toy_endpoint
 
 ANNA = {"Authorization": "Bearer anna-token"}
+SLOW = "Slow reader: connect again and subscribe with afterSeq, the last seq you have"
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +38,15 @@ class Peer:
         self.to_server = asyncio.Queue[dict[str, Any]]()
         self.to_client = asyncio.Queue[dict[str, Any]]()
         self.is_reading = True
+        self.takes_the_end = True
         self.is_gone = False
         self.reads_on = asyncio.Event()
         self.handshake: dict[str, Any] = {}
+        self.serving: asyncio.Task[None] | None = None
+
+    def stop_reading(self) -> None:
+        """Take nothing any more, not even the end."""
+        self.is_reading = self.takes_the_end = False
 
     def read_on(self) -> None:
         self.is_reading = True
@@ -47,7 +55,7 @@ class Peer:
     async def send_to_client(self, message: dict[str, Any]) -> None:
         if self.is_gone:
             raise OSError
-        if not self.is_reading and message["type"] == "websocket.send":
+        if not (self.takes_the_end if message["type"] == "websocket.close" else self.is_reading):
             await self.reads_on.wait()
         self.to_client.put_nowait(message)
 
@@ -93,6 +101,7 @@ async def opened(
             peer.say({"type": "connection_init", **({} if init is ... else {"payload": init})})
             if init is ...:
                 assert await peer.hear() == {"type": "connection_ack"}
+        peer.serving = serving
         try:
             yield peer
         finally:
@@ -258,6 +267,7 @@ async def test_a_socket_once_initialised_may_be_silent() -> None:
         ([{"type": "subscribe", "id": "1", "payload": "{ hello }"}], 4400),
         ([{"type": "subscribe", "id": "1"}], 4400),
         ([{"type": "subscribe", "id": "", "payload": {"query": "{ hello }"}}], 4400),
+        ([{"type": "subscribe", "id": "x" * 129, "payload": {"query": "{ hello }"}}], 4400),
         ([{"type": "subscribe", "payload": {"query": "{ hello }"}}], 4400),
         ([{"type": "start", "id": "1", "payload": {"query": "{ hello }"}}], 4400),
         ([{"type": ["ping"]}], 4400),
@@ -308,10 +318,45 @@ async def test_a_reader_that_takes_nothing_is_cut_off() -> None:
     async with opened(toy_endpoint(Limits(write_seconds=0.01))) as peer:
         peer.is_reading = False
         peer.subscribe("1", "subscription { forever }")
-        assert await peer.closing() == (1013, "Slow reader")
+        assert await peer.closing() == (1013, SLOW)
+
+
+async def test_what_runs_on_a_socket_ends_with_its_reader_and_makes_nothing_more() -> None:
+    made: list[int] = []
+
+    @strawberry.type
+    class Subscription:
+        @strawberry.subscription
+        async def numbers(self) -> AsyncGenerator[int, None]:
+            for number in range(10):
+                made.append(number)
+                yield number
+
+    endpoint = GraphQLEndpoint(
+        strawberry.Schema(Query, subscription=Subscription), context=nobody, limits=Limits(write_seconds=0.01)
+    )
+    async with opened(endpoint) as peer:
+        peer.is_reading = False
+        peer.subscribe("1", "subscription { numbers }")
+        assert (await peer.closing())[0] == 1013
+        await until(lambda: endpoint.open_streams == 0)
+    assert made == [0]
+
+
+async def test_a_socket_that_takes_not_even_its_end_is_let_go() -> None:
+    endpoint = toy_endpoint(Limits(write_seconds=0.01))
+    async with opened(endpoint) as peer:
+        peer.stop_reading()
+        peer.subscribe("1", "subscription { forever }")
+        assert peer.serving is not None
+        await asyncio.wait_for(asyncio.shield(peer.serving), 5)  # nothing comes from the client any more
+        assert (endpoint.open_streams, peer.to_client.empty()) == (0, True)
 
 
 # --- what is offered to those who wait ---
+
+
+async def nobody(*_: object) -> None: ...
 
 
 class Offering:
@@ -338,8 +383,6 @@ async def offered(limits: Limits | None = None) -> AsyncIterator[tuple[Peer, Cal
         async def numbers(self) -> AsyncGenerator[int, None]:
             feed = Feed(source.follow, key=lambda item: item, viewer=None, show=lambda item: item, context=lambda: None)
             return cast("AsyncGenerator[int, None]", feed)
-
-    async def nobody(*_: object) -> None: ...
 
     endpoint = GraphQLEndpoint(strawberry.Schema(Query, subscription=Subscription), context=nobody, limits=limits)
     async with opened(endpoint) as peer:
@@ -385,7 +428,7 @@ async def test_a_reader_that_does_not_take_what_was_offered_is_cut_off() -> None
     async with offered(Limits(write_seconds=0.01)) as (peer, offer, _):
         peer.is_reading = False
         assert offer('"1"')
-        assert await peer.closing() == (1013, "Slow reader")
+        assert await peer.closing() == (1013, SLOW)
         assert not offer('"2"')
 
 
@@ -446,7 +489,8 @@ async def test_bad_credentials_close_the_socket(init: object, expected: int) -> 
 async def test_a_database_lost_at_the_start_asks_the_client_to_come_back() -> None:
     observed.is_database_lost = True
     async with opened(init={}) as peer:
-        assert (await peer.closing())[0] == 1013
+        close_code, reason = await peer.closing()
+    assert (close_code, "connect again" in reason, len(reason.encode()) <= 123) == (1013, True, True)
 
 
 async def test_a_context_that_breaks_at_the_start_closes_the_socket() -> None:
@@ -483,23 +527,47 @@ async def test_a_revoked_token_closes_its_sockets_at_once_and_no_other() -> None
         for peer in (anna, bert):
             peer.subscribe("1", "subscription { forever }")
             await peer.hear()
-        assert await endpoint.disconnect(lambda of: of == digest("anna-token"), reason="revoked") == 1
+        assert endpoint.disconnect(lambda of: of == digest("anna-token"), reason="revoked") == 1
         assert await anna.closing() == (4403, "revoked")
         await until(lambda: observed.running == 1)
         bert.say({"type": "ping"})
         assert await bert.hear() == {"type": "pong"}
 
 
+async def test_a_revocation_waits_for_nobody_who_reads_nothing() -> None:
+    endpoint = toy_endpoint(Limits(write_seconds=3600))
+    async with opened(endpoint, init=ANNA) as anna, opened(endpoint, init=ANNA) as another:
+        for peer in (anna, another):
+            await peer.hear()
+            peer.subscribe("1", "subscription { forever }")
+            await peer.hear()
+        anna.stop_reading()
+        assert endpoint.disconnect(lambda _: True, reason="revoked") == 2
+        assert await another.closing() == (4403, "revoked")
+        await until(lambda: observed.running == 0)
+        anna.read_on()
+
+
+async def test_whoever_reads_nothing_holds_up_the_end_of_all_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.sockets.FAREWELL_SECONDS", 0.01)
+    endpoint = toy_endpoint(Limits(write_seconds=3600))
+    async with opened(endpoint) as stuck, opened(endpoint) as another:
+        stuck.stop_reading()
+        await endpoint.close(1001, "stopping")
+        assert another.to_client.get_nowait()["code"] == 1001
+        stuck.read_on()
+
+
 async def test_a_token_revoked_while_it_is_checked_closes_the_socket_all_the_same() -> None:
     endpoint = toy_endpoint()
-    ending: list[asyncio.Task[int]] = []
-    observed.during_authentication = lambda: ending.append(
-        asyncio.ensure_future(endpoint.disconnect(lambda of: of == digest("anna-token")))
-    )
+    ended: list[int] = []
+    observed.during_authentication = lambda: ended.append(endpoint.disconnect(lambda of: of == digest("anna-token")))
     async with opened(endpoint, init=ANNA) as peer:
         while (message := await peer.to_client.get())["type"] != "websocket.close":
             pass
-    assert (message["code"], await ending[0]) == (4403, 1)
+    assert (message["code"], ended) == (4403, [1])
 
 
 async def test_the_tokens_of_open_sockets_are_known_by_their_digests() -> None:
@@ -556,8 +624,9 @@ async def test_a_real_client_on_a_real_server_is_cut_off_by_a_revocation() -> No
                 json.dumps({"type": "subscribe", "id": "1", "payload": {"query": "subscription { forever }"}})
             )
             assert [json.loads(await socket.recv())["type"] for _ in range(2)] == ["connection_ack", "next"]
-            ending = endpoint.disconnect(lambda of: of == digest("anna-token"), reason="revoked")
-            asyncio.run_coroutine_threadsafe(ending, loop)
+            loop.call_soon_threadsafe(
+                partial(endpoint.disconnect, lambda of: of == digest("anna-token"), reason="revoked")
+            )
             with pytest.raises(websockets.ConnectionClosed) as closed:
                 await asyncio.wait_for(socket.recv(), 5)
     assert (closed.value.rcvd and closed.value.rcvd.code, observed.running) == (4403, 0)

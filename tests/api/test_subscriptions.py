@@ -14,14 +14,16 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+import structlog
 from eventsourcing.persistence import OperationalError
 from psycopg_pool import PoolTimeout
 from starlette.applications import Starlette
 
 from api import schema
 from api.accounts import Accounts
+from api.app import kept_running
 from api.games import show
-from api.live import patiently
+from api.live import patiently, stopped
 from api.sharing import Encodings
 from tests.api.company import do, opened
 from tests.client import Client, connected, over_events, over_socket
@@ -196,6 +198,28 @@ async def test_a_revocation_that_could_not_be_looked_up_is_looked_up_again(
         monkeypatch.setattr(Accounts, "valid", failing_once)
         await ada.ask("mutation { revokeToken(input: {}) { __typename } }")
         assert (await subscriber.closing(), errors) == ((4403, "The token was revoked"), [])
+
+
+@pytest.mark.parametrize("end", [None, ValueError("a bug"), asyncio.CancelledError()], ids=repr)
+async def test_what_should_run_for_ever_is_begun_anew_where_it_ends_unasked_and_that_is_logged(
+    end: BaseException | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.app.RETRY_SECONDS", 0)
+    ends, runs_on = [end, end], asyncio.Event()
+
+    async def run() -> None:
+        if not ends:
+            runs_on.set()
+            await asyncio.Event().wait()
+        if (error := ends.pop()) is not None:
+            raise error
+
+    with structlog.testing.capture_logs() as logs:
+        running = asyncio.create_task(kept_running(run))
+        async with asyncio.timeout(5):
+            await runs_on.wait()
+        await stopped(running)
+    assert (running.cancelled(), [entry["log_level"] for entry in logs]) == (True, ["error"] * 2)
 
 
 async def test_what_is_read_for_a_subscriber_is_read_again_while_the_database_is_away(

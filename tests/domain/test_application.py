@@ -430,7 +430,8 @@ def test_a_game_that_can_not_be_read_fails_alone_in_its_batch(
     games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newer, healthy = open_game(games).game.id, open_game(games).game.id
-    recorder.append([[StoredEvent(newer, 4, "tomorrow.Fact", b'{"type":"tomorrow.Fact"}')]])
+    state = json.dumps({"game": str(newer), "seq": 4, "type": "tomorrow.Fact"}).encode()
+    recorder.append([[StoredEvent(newer, 4, "tomorrow.Fact", state)]])
     with together(games, recorder, monkeypatch) as pool:
         outcomes = [pool.submit(play, games, game, turn) for game in (newer, healthy)]
     assert isinstance(outcomes[0].exception(), ValueError)

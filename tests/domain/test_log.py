@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,10 @@ WRITERS = 6
 
 
 def events(game: UUID, *versions: int) -> list[StoredEvent]:
-    return [StoredEvent(game, version, "test", b"{}") for version in versions]
+    def state(version: int) -> bytes:
+        return json.dumps({"game": str(game), "seq": version, "type": "test"}).encode()
+
+    return [StoredEvent(game, version, "test", state(version)) for version in versions]
 
 
 # Many appends in one transaction

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pytest
 
+import projections.tables
 from projections.models import PROJECTIONS
 from projections.runner import Follower
 from projections.tables import Projection
@@ -19,6 +20,17 @@ def projection(request: pytest.FixtureRequest) -> Projection:
     """Each read model in its turn."""
     model: Projection = request.param
     return model
+
+
+@pytest.fixture
+def tries(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """Has tables that others hold be waited for in short tries, and tells of each that was in vain."""
+    in_vain = threading.Semaphore(0)
+    monkeypatch.setattr(projections.tables, "LOCK_WAIT", "10ms")
+    monkeypatch.setattr(projections.tables, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(projections.tables, "TRIES", 10_000)
+    monkeypatch.setattr(projections.tables._logger, "warning", lambda *_, **__: in_vain.release())
+    return in_vain
 
 
 class Running(Protocol):

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager, suppress
 
 import psycopg
 import pytest
+from psycopg.sql import SQL, Composed
 
 from domain.storage import CHANNEL
 from projections.hints import Hints
+from tests.standing import StandingProxy
 
 OTHERS = "tic_test_others"
 PATIENCE = 20
@@ -148,7 +150,8 @@ async def test_many_appends_are_told_by_few_notifications(database_url: str) -> 
         while loop.time() < began + 0.1:
             here.tell()
             await asyncio.sleep(0)
-        assert 1 <= there.heard <= (loop.time() - began) / 0.01 + 1
+        await there.hears()
+        assert there.heard <= (loop.time() - began) / 0.01 + 1
 
 
 async def test_an_append_while_others_are_told_is_told_as_well(database_url: str) -> None:
@@ -168,6 +171,38 @@ async def test_what_was_missed_while_the_connection_was_lost_is_made_up_for(
         ear.heard = 0
         database.notify(OTHERS)
         await ear.hears()
+
+
+@pytest.mark.parametrize("has_something_to_say", [True, False], ids=["when it says something", "in silence"])
+async def test_a_database_that_stands_still_is_left_and_what_was_missed_is_made_up_for(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, has_something_to_say: bool
+) -> None:
+    monkeypatch.setattr("projections.hints.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("projections.hints.ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr("projections.hints.SILENCE_SECONDS", 3600 if has_something_to_say else 0.1)
+    async with StandingProxy(database_url).listening() as proxy, listening(proxy.url, ear := Ear(), OTHERS) as hints:
+        proxy.stand_still()
+        if has_something_to_say:
+            hints.tell()
+        await ear.hears()
+
+
+async def test_a_database_that_has_nothing_to_say_and_answers_is_kept(
+    database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.hints.SILENCE_SECONDS", 0.001)
+    asked, say = list[str](), Hints._say
+
+    async def noted(hints: Hints, conn: psycopg.AsyncConnection, statement: SQL | Composed) -> None:
+        asked.append(statement.as_string())
+        await say(hints, conn, statement)
+
+    monkeypatch.setattr(Hints, "_say", noted)
+    async with StandingProxy(database_url).listening() as proxy, listening(proxy.url, ear := Ear()):
+        await until(lambda: asked.count("SELECT") >= 3)
+        database.notify(CHANNEL)
+        await ear.hears()
+        assert proxy.accepted == 1
 
 
 async def test_while_the_connection_is_lost_this_process_still_hears_itself(

@@ -177,7 +177,7 @@ def test_two_models_are_rebuilt_at_the_same_time(datastore: Datastore, games: Ga
 def test_a_reader_who_stays_in_the_old_tables_holds_up_the_swap_and_no_other_reader(
     datastore: Datastore, games: Games, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("projections.rebuilding.SWAP_WAIT", "10ms")
+    monkeypatch.setattr("projections.tables.LOCK_WAIT", "10ms")
     monkeypatch.setattr("projections.rebuilding.SWAP_RETRY_SECONDS", 0.01)
     some_games(games)
     caught_up(Follower(datastore, LOBBY))
@@ -194,6 +194,24 @@ def test_a_reader_who_stays_in_the_old_tables_holds_up_the_swap_and_no_other_rea
         stays.rollback()
         assert rebuild.result() == 22
     assert len(LobbyQueries(datastore).games()) == 4
+
+
+def test_a_reader_who_stays_in_what_a_killed_rebuild_left_holds_up_no_follower(
+    datastore: Datastore, games: Games, database_url: str, tries: threading.Semaphore
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("CREATE TABLE read_models_rebuild.lobby_games ()")
+    follower = Follower(datastore, LOBBY)
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(database_url) as stays:
+        stays.execute("SELECT FROM read_models_rebuild.lobby_games")
+        rebuild = pool.submit(follower.rebuild, quietly)
+        for reached in (7, 14, 21):
+            assert tries.acquire(timeout=20)
+            some_games(games, 1)
+            caught_up(follower)
+            assert position(database_url) == reached
+        stays.rollback()
+        assert rebuild.result(20) == 21
 
 
 class OverAndOver:

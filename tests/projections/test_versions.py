@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -13,6 +14,7 @@ from psycopg import Cursor
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import DictRow
 
+import projections.tables
 from domain.application import Games
 from domain.storage import Datastore, Logged, PersistenceError
 from domain.ticitaire.facts import Options
@@ -22,6 +24,7 @@ from projections.deadlines import Deadlines
 from projections.lobby import Lobby, LobbyQueries, Status
 from projections.models import PROJECTIONS
 from projections.runner import Follower
+from projections.tables import OthersThings, TablesHeld
 
 ADA: Final = UUID(int=1)
 
@@ -229,6 +232,125 @@ def test_a_step_without_tables_says_so(datastore: Datastore) -> None:
         Follower(datastore, Counter(1)).step()
 
 
+# Readers of tables that are to be dropped
+
+
+@pytest.fixture
+def older(games: Games, datastore: Datastore) -> None:
+    """Tables that an older program has filled."""
+    some_games(games)
+    caught_up(Follower(datastore, Counter(1)))
+
+
+@pytest.fixture
+def stays(database_url: str) -> Iterator[psycopg.Connection]:
+    """A reader who stays in whatever he reads, as a dump does."""
+    with psycopg.connect(database_url, application_name="a long dump") as connection:
+        yield connection
+        connection.rollback()
+
+
+COUNTED: Final = "SELECT events, by FROM read_models.counted"
+
+
+@pytest.mark.usefixtures("older")
+def test_while_a_newer_program_waits_for_a_reader_of_the_older_tables_others_go_on_reading_them(
+    datastore: Datastore, database_url: str, stays: psycopg.Connection, tries: threading.Semaphore
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        stays.execute(COUNTED)
+        making = pool.submit(Follower(datastore, Counter(2)).create_tables)
+        try:
+            for _ in range(3):
+                assert tries.acquire(timeout=20)
+                assert counted(database_url) == ([(5, 1)], (5, 1))
+        finally:
+            stays.rollback()
+        making.result(20)
+    assert counted(database_url) == ([], (0, 2))
+
+
+@pytest.mark.usefixtures("older")
+def test_the_older_program_goes_on_with_its_tables_while_a_newer_one_waits(
+    games: Games,
+    datastore: Datastore,
+    database_url: str,
+    stays: psycopg.Connection,
+    tries: threading.Semaphore,
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        stays.execute(COUNTED)
+        making = pool.submit(Follower(datastore, Counter(2)).create_tables)
+        try:
+            assert tries.acquire(timeout=20)
+            some_games(games)
+            assert Follower(datastore, Counter(1)).step() == 5
+        finally:
+            stays.rollback()
+        making.result(20)
+
+
+@pytest.mark.usefixtures("older", "tries")
+def test_a_reader_who_stays_too_long_is_named_and_the_older_tables_stand(
+    datastore: Datastore, database_url: str, stays: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projections.tables, "TRIES", 2)
+    stays.execute(COUNTED)
+    with pytest.raises(TablesHeld, match=rf"read_models\.counted: held by a long dump .* {stays.info.backend_pid}\)"):
+        Follower(datastore, Counter(2)).create_tables()
+    assert counted(database_url) == ([(5, 1)], (5, 1))
+
+
+@pytest.mark.usefixtures("earlier", "tries")
+def test_a_table_beside_the_log_that_is_being_read_stays_until_the_next_start(
+    datastore: Datastore, database_url: str, stays: psycopg.Connection
+) -> None:
+    stays.execute("SELECT FROM public.lobby_games")
+    caught_up(Follower(datastore, Lobby()))
+    assert beside_the_log(database_url) & {"lobby_games", "lobby_seats"} == {"lobby_games"}
+    stays.rollback()
+    Follower(datastore, Lobby()).create_tables()
+    assert "lobby_games" not in beside_the_log(database_url)
+
+
+@pytest.mark.usefixtures("earlier", "tries")
+def test_what_waits_for_a_lock_afterwards_waits_as_long_as_it_takes(
+    datastore: Datastore, stays: psycopg.Connection
+) -> None:
+    waits = list[str]()
+
+    class Asking(Counter):
+        def create_tables(self, cursor: Cursor[DictRow]) -> None:
+            super().create_tables(cursor)
+            waits.extend(row["lock_timeout"] for row in cursor.execute("SHOW lock_timeout").fetchall())
+
+    stays.execute("SELECT FROM public.lobby_games")
+    Follower(datastore, Asking(1)).create_tables()
+    assert waits == ["0"]
+
+
+# Who makes the tables
+
+
+def test_the_transaction_that_makes_the_tables_is_the_one_that_keeps_others_from_it(datastore: Datastore) -> None:
+    held = list[DictRow]()
+    query = "SELECT mode FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid()"
+
+    class Looking(Counter):
+        def create_tables(self, cursor: Cursor[DictRow]) -> None:
+            super().create_tables(cursor)
+            held.extend(cursor.execute(query).fetchall())
+
+    Follower(datastore, Looking(1)).create_tables()
+    assert held == [{"mode": "ExclusiveLock"}]
+
+
+def test_a_start_needs_one_connection(database_url: str) -> None:
+    with Datastore(database_url, connections=1, patience=0.2) as datastore:
+        Follower(datastore, Counter(1)).create_tables()
+    assert positions(database_url)["counter"] == (0, 1)
+
+
 # Roles
 
 
@@ -268,6 +390,33 @@ def test_a_role_that_has_the_two_schemas_only_can_follow_and_rebuild(database_ur
             assert follower.rebuild(lambda _done, _total: None) == 5
             caught_up(follower)
         assert len(LobbyQueries(datastore).games()) == 2
+
+
+IN_THE_WAY: Final = """
+DROP TABLE read_models.projection_positions;
+SET ROLE {role};
+CREATE TABLE read_models.called (by text);
+GRANT INSERT ON read_models.called TO PUBLIC;
+CREATE VIEW read_models.projection_positions AS SELECT 'counter'::text AS name, 0::bigint AS position, 1 AS version;
+GRANT ALL ON read_models.projection_positions TO PUBLIC;
+CREATE FUNCTION read_models.mine() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN INSERT INTO read_models.called VALUES (current_user); RETURN NULL; END $$;
+CREATE TRIGGER mine INSTEAD OF INSERT ON read_models.projection_positions
+    FOR EACH ROW EXECUTE FUNCTION read_models.mine();
+"""
+"""What a role that may create something can leave where the owner is about to write."""
+
+
+def test_what_another_role_has_put_in_the_place_of_a_table_is_not_written_to(
+    datastore: Datastore, database_url: str, app_role: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(ROOM.format(role=app_role))
+        connection.execute("CREATE TABLE read_models.projection_positions ()")
+        connection.execute(IN_THE_WAY.format(role=app_role))
+    with pytest.raises(OthersThings, match=f"belongs to the role {app_role}"):
+        Follower(datastore, Counter(1)).create_tables()
+    assert rows(database_url, "SELECT by FROM read_models.called") == []
 
 
 def test_a_role_that_has_no_room_for_read_models_is_told_so(database_url: str, app_role: str) -> None:
