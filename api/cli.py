@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 from uuid import UUID
 
 import psycopg
+import structlog
 import typer
 import uvicorn
 from rich.console import Console
@@ -26,7 +27,7 @@ from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
 from api.archives import lines_in, writing
 from api.collector import settle_collector
-from api.database import AppRole, NotSetUp, check, init, prepare, prepare_tables, url_as
+from api.database import AppRole, NotSetUp, check, init, may_show_password, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
 from api.faults import Fault
 from api.ids import read_id
@@ -36,7 +37,7 @@ from api.records import game_of
 from api.replaying import HAS_KEYS, Reel, keyboard, watch
 from api.replays import ReplayView
 from api.schema import schema as graphql_schema
-from api.settings import KeyFile, Settings, SettingsError, write_keys
+from api.settings import KeyFile, Settings, SettingsError, must_be_replaceable, write_keys
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.catalogue import catalogue
 from domain.events import Event
@@ -67,12 +68,22 @@ app.add_typer(project_app, name="project")
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+_logger: Final = structlog.get_logger(__name__)
+
 
 @contextmanager
 def _datastore(settings: Settings) -> Iterator[Datastore]:
-    with settings.database() as url, closing(Datastore(url, connections=4)) as datastore:
+    with _answering(settings) as url, closing(Datastore(url, connections=4)) as datastore:
         prepare_tables(datastore)
         yield datastore
+
+
+@contextmanager
+def _answering(settings: Settings, *, create: bool = False) -> Iterator[str]:
+    """Yield the URL of the database, once it has answered."""
+    with settings.database(create=create) as url:
+        _must_answer(url)
+        yield url
 
 
 @contextmanager
@@ -125,11 +136,19 @@ def serve(
     _must_be_free(*address)
     if settings.database_url is None:
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
-    with settings.database(create=True) as url:
-        _must_answer(url)
+    with _answering(settings, create=True) as url:
+        keys = KeyFile(settings)
         with closing(Datastore(url, connections=2)) as datastore:
             prepare(datastore)
-        application = create_app(settings, url, KeyFile(settings))
+            for projection in PROJECTIONS.values():  # here, where what holds them up is told in a sentence
+                Follower(datastore, projection).create_tables()
+            vault = Vault(datastore, keys)
+            vault.must_open_some()
+            if lost := vault.lost():
+                _logger.warning(
+                    "the key file lacks keys by which decks are sealed, and their games can't go on", decks_by_key=lost
+                )
+        application = create_app(settings, url, keys)
         config = uvicorn.Config(
             application,
             host=address[0],
@@ -156,17 +175,33 @@ def _must_be_free(host: str, port: int) -> None:
 def _must_answer(url: str) -> None:
     """Fail where the database can't be reached, with its reason, which holds no password."""
     try:
+        if may_show_password(url):
+            _fail(
+                "DATABASE_URL can't be taken apart into USER:PASSWORD@HOST:PORT/DATABASE. In the password, special"
+                " characters are written as %40 for @, %3A for :, %2F for /, %25 for %, and the like"
+            )
         psycopg.connect(url, connect_timeout=5).close()
     except psycopg.ProgrammingError:
-        _fail("DATABASE_URL is not a PostgreSQL URL: postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+        _fail(
+            "DATABASE_URL is not a PostgreSQL URL: postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with special"
+            " characters of the password written as %40 for @, and the like"
+        )
     except psycopg.OperationalError as error:
         _fail(f"the database can't be reached. Check DATABASE_URL. It says: {str(error).strip()}")
 
 
 @key_app.command("new")
-def key_new() -> None:
-    """Print a new key, for the file that TIC_SERVER_KEY_FILE names: tic key new > server.key"""
-    sys.stdout.write(Keyring([ServerKey.generate()]).write())
+def key_new(
+    output: Annotated[
+        Path | None, typer.Option(help="Write it to this new file, for its owner alone, instead of printing it.")
+    ] = None,
+) -> None:
+    """Make a new key, for the file that TIC_SERVER_KEY_FILE names: tic key new --output server.key"""
+    keyring = Keyring([ServerKey.generate()])
+    if output is None:
+        sys.stdout.write(keyring.write())
+    elif not write_keys(output, keyring, replace=False):
+        _fail(f"there is a file {output}, and it stays as it is. If decks are sealed by a key in it, it is needed")
 
 
 @key_app.command("list")
@@ -188,7 +223,10 @@ def key_rotate() -> None:
         write_keys(settings.key_file, keyring, replace=True)
         said = f"The current key is now {keyring.current.id}. Servers that read {settings.key_file} use it from now on."
         err.print(said)
-        _reseal(Vault(datastore, keyring))
+        vault = Vault(datastore, keyring)
+        _reseal(vault)
+        if left := vault.lost() | vault.sealed_by(keyring.old):
+            _fail(f"not every deck could be sealed anew: {_told(left, keyring)}")
 
 
 def _reseal(vault: Vault) -> None:
@@ -200,19 +238,37 @@ def _reseal(vault: Vault) -> None:
         vault.reseal(lambda done: progress.advance(task, done))
 
 
+def _told(left: dict[str, int], keyring: Keyring) -> str:
+    """Say which keys still seal how many decks, and what is the matter with each."""
+    why = {
+        True: "whose seals are broken, or which a server with an older file has sealed meanwhile",
+        False: "and it is not in the file: add it and rotate again, or see `A lost key` in docs/operations.md",
+    }
+    return "; ".join(
+        f"key {key_id} still seals {seeds} {'deck' if seeds == 1 else 'decks'}, {why[key_id in keyring]}"
+        for key_id, seeds in left.items()
+    )
+
+
 @key_app.command("prune")
 def key_prune() -> None:
     """Drop the old keys from the file, once no deck is sealed by them."""
     settings = Settings.load()
     keyring = settings.keyring()
     with _datastore(settings) as datastore:
+        must_be_replaceable(settings.key_file)
         vault = Vault(datastore, keyring)
         _reseal(vault)
-        write_keys(settings.key_file, Keyring([keyring.current]), replace=True)
-        if vault.to_reseal():
+        needed = vault.sealed_by(keyring.old)
+        dropped = [key_id for key_id in keyring.old if key_id not in needed]
+        write_keys(settings.key_file, keyring.without(dropped), replace=True)
+        if vault.sealed_by(dropped):
             write_keys(settings.key_file, keyring, replace=True)
             _fail("a server sealed a deck by an old key meanwhile, so the old keys stay: try again")
-    err.print(f"The only key is now {keyring.current.id}; {len(keyring.keys) - 1} old ones were dropped.")
+    err.print(f"{len(dropped)} old {'key was' if len(dropped) == 1 else 'keys were'} dropped.")
+    if needed:
+        _fail(f"what is still needed stays in the file: {_told(needed, keyring)}")
+    err.print(f"The only key is now {keyring.current.id}.")
 
 
 def _player(text: str) -> UUID:
@@ -272,9 +328,14 @@ def player_find(name: Annotated[str, typer.Argument(help="The whole name, or its
 
 
 @player_app.command("erase")
-def player_erase(player: PlayerArgument) -> None:
+def player_erase(
+    player: PlayerArgument, yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether to.")] = False
+) -> None:
     """Erase a player's name and tokens. The games stay whole, under the random id."""
     with _accounts() as accounts:
+        found = accounts.players([player]).get(player)
+        if found and not yes:
+            typer.confirm(f"Erase {found.name!r}, with all tokens? It can't be undone", abort=True, err=True)
         if not accounts.erase(player):
             _fail("there is no such player")
     err.print("The player is erased.")
@@ -338,10 +399,8 @@ def _what_was_done(done: AppRole, *, asked: bool) -> Iterator[str]:
 @db_app.command("check")
 def db_check() -> None:
     """Say what the role of DATABASE_URL may do. Exit status 0: it can run a server, and not change the log."""
-    with Settings.load().database() as url:
-        _must_answer(url)
-        with closing(Datastore(url, connections=2)) as datastore:
-            found, excess = check(datastore)
+    with _answering(Settings.load()) as url, closing(Datastore(url, connections=2)) as datastore:
+        found, excess = check(datastore)
     if found.owns:
         _fail(
             f"{found.role} may act as {found.owner}, who owns the log: the trigger refuses to change an event, but this"
@@ -388,13 +447,14 @@ def project_run() -> None:
     settings = Settings.load()
     configure_logs(settings.log_format)
     signal.signal(signal.SIGTERM, _stop)
-    with settings.database() as url, closing(Datastore(url, connections=len(PROJECTIONS) + 1)) as datastore:
+    with _answering(settings) as url, closing(Datastore(url, connections=len(PROJECTIONS) + 1)) as datastore:
         hints, stop = Hints(url), threading.Event()
         followers = [_follower(datastore, name) for name in PROJECTIONS]
         threads = [threading.Thread(target=follower.run, args=(stop,)) for follower in followers]
         for follower, thread in zip(followers, threads, strict=True):
             hints.on(CHANNEL, follower.wake)
             thread.start()
+        err.print(f"Following the log for {', '.join(PROJECTIONS)}. Stop it with Ctrl-C.")
         try:
             asyncio.run(hints.run())
         finally:

@@ -15,19 +15,21 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
 
+import structlog
 from psycopg import Cursor, errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow
 from psycopg.sql import SQL, Identifier, Literal
 
 from api import accounts, timekeeper
-from api.privileges import TABLES, grant, lacks, makers, oversteps, take_room
+from api.privileges import TABLES, appenders, grant, lacks, makers, oversteps, take_room
 from domain import vault
-from domain.log_tables import create_log, is_guarded
+from domain.log_tables import TRIGGER, create_log, is_guarded
 from domain.storage import Datastore
 from projections.tables import BUILD, LIVE, drop_things, make_schemas, others_things, when_free
 
-__all__ = ["AppRole", "NotSetUp", "Standing", "check", "init", "prepare", "prepare_tables", "standing", "url_as"]
+__all__ = ["AppRole", "NotSetUp", "Standing", "check", "init", "may_show_password", "prepare", "prepare_tables"]
+__all__ += ["standing", "url_as"]
 
 VERSION: Final = 1
 """Of all that is made here. It is noted in the database, so that nothing is made anew at each start."""
@@ -41,6 +43,8 @@ _OF_THE_SERVER: Final[tuple[str, ...]] = (
 )
 """What a URL says of the server, and not of the role."""
 
+_UNGUARDED: Final = f"The trigger {TRIGGER}, which keeps the log append-only, is missing or disabled"
+
 _LOCK_WAIT: Final = "5s"
 """How long the making of tables waits for writers. Others wait behind it, so it gives up and can be tried again."""
 
@@ -49,12 +53,15 @@ SELECT current_user::text AS role, current_database()::text AS database,
        pg_get_userbyid(d.datdba)::text AS database_owner, pg_get_userbyid(log.relowner)::text AS owner,
        coalesce(pg_has_role(log.relowner, 'MEMBER'), false) AS owns,
        coalesce(substring(obj_description(log.oid, 'pg_class') FROM 'set-up ([0-9]+)')::integer, 0) AS version,
-       (SELECT bool_and(to_regclass('public.' || name) IS NOT NULL) FROM unnest(%s::text[]) AS name) AS whole,
+       ARRAY(SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass('public.' || name) IS NULL) AS missing,
        (SELECT bool_and(to_regclass(name) IS NOT DISTINCT FROM to_regclass('public.' || name))
           FROM unnest(%s::text[]) AS name) AS found
   FROM pg_database AS d LEFT JOIN pg_class AS log ON log.oid = to_regclass('public.game_events')
  WHERE d.datname = current_database()
 """
+
+
+_logger: Final = structlog.get_logger(__name__)
 
 
 class NotSetUp(Exception):
@@ -74,8 +81,8 @@ class Standing:
     """Whether the role may act as the owner."""
     version: int
     """Of what was set up; 0 where that was never noted."""
-    whole: bool
-    """Whether no table is missing."""
+    missing: list[str]
+    """The tables that are not there."""
     found: bool
     """Whether the tables' bare names lead to them."""
     guarded: bool
@@ -84,7 +91,7 @@ class Standing:
     @property
     def up_to_date(self) -> bool:
         """Whether all is there as this program makes it."""
-        return self.owner is not None and self.version == VERSION and self.whole and self.guarded
+        return self.owner is not None and self.version == VERSION and not self.missing and self.guarded
 
     @property
     def remedy(self) -> str:
@@ -112,19 +119,32 @@ def prepare(datastore: Datastore) -> None:
     prepare_tables(datastore)
     with datastore.transaction() as cursor:
         found = standing(cursor)
-        others = _whose(cursor, found.role, makers_too=found.owns)
-        if "PUBLIC" in others:
-            raise NotSetUp(
-                "Everyone may put something among the read models. Let their owner run:"
-                f" REVOKE ALL ON SCHEMA {LIVE}, {BUILD} FROM PUBLIC"
+        _must_have_read_models(cursor, found)
+        if found.owns and (others := appenders(cursor)):
+            _logger.warning(
+                "a server runs as the owner of the log, which could change it, though there is a role for servers",
+                owner=found.owner,
+                roles_for_servers=others,
             )
-        if others:
-            whose = " and ".join(others)
-            raise NotSetUp(
-                f"The read models belong to the role {whose}, and {found.role} is connected. Run servers as {whose};"
-                f" or run `tic db init --take-over --app-role ROLE` as {found.owner}, with the role for servers from"
-                " now on"
-            )
+
+
+def _must_have_read_models(cursor: Cursor[DictRow], found: Standing) -> None:
+    """Make sure that nobody but the connected role has something among the read models."""
+    others = _whose(cursor, found.role, makers_too=found.owns)
+    if "PUBLIC" in others:
+        raise NotSetUp(
+            "Everyone may put something among the read models. Let their owner run:"
+            f" REVOKE ALL ON SCHEMA {LIVE}, {BUILD} FROM PUBLIC"
+        )
+    if not others:
+        return
+    said = f"The read models belong to the role {' and '.join(others)}, and {found.role} is connected."
+    if others == [found.owner]:  # who has run servers, and should not
+        raise NotSetUp(f"{said} {found.remedy}: it drops what the owner's servers have made there")
+    raise NotSetUp(
+        f"{said} Run servers as {' and '.join(one for one in others if one != found.owner)}; or run"
+        f" `tic db init --take-over --app-role ROLE` as {found.owner}, with the role for servers from now on"
+    )
 
 
 def prepare_tables(datastore: Datastore) -> None:
@@ -178,7 +198,28 @@ def check(datastore: Datastore) -> tuple[Standing, list[str]]:
         if found.owns and found.up_to_date:
             return found, []
         _must_be_usable(cursor, found)
+        _must_have_read_models(cursor, found)
         return found, oversteps(cursor, found.role)
+
+
+def may_show_password(url: str) -> bool:
+    """Tell whether a piece of the password may be taken for the host, the port or the database.
+
+    That is where it has special characters that are not written as %40 and the like. What the driver says of such a
+    host would show it.
+
+    Raises:
+        psycopg.ProgrammingError: it is no URL; the message may show the password as well.
+    """
+    said = conninfo_to_dict(url)
+    if not re.fullmatch("[0-9,]*", str(said.get("port", ""))):
+        return True
+    scheme, separator, rest = url.partition("://")
+    if not separator or "=" in scheme:  # of words and values
+        return False
+    begin = rest.partition("/")[0]
+    after = rest.partition("@")[2] if "@" in begin else rest
+    return "@" in after.partition("?")[0]
 
 
 def url_as(url: str, role: str, *, database: str) -> str:
@@ -247,17 +288,23 @@ def _init(datastore: Datastore, role: str, password: str | None, *, take_over: b
                 f" also under servers that run as that role, which can't go on; servers that run as {role} then fill"
                 " their own from the log"
             )
+        if _is_superuser(cursor, role):
+            raise NotSetUp(f"{role} is a superuser, whom no privilege binds: servers need a role of their own")
         with _refused(found):
-            made, password_set = _have_role(cursor, found, role, password)
-            if not found.up_to_date:
-                _make(cursor, found)
-            _be_owner(cursor, found)
+            _make(cursor, found)  # first: whoever may not do this need not be given a role for servers
             make_schemas(cursor)
+            cursor.execute("RESET ROLE")  # the connected role may create roles, and the owner perhaps not
+            made, password_set = _have_role(cursor, found, role, password)
+            _be_owner(cursor, found)
             take_room(cursor, makers(cursor, role))
             if things := others_things(cursor, role):
                 drop_things(cursor, things)  # a server of the role fills its own from the log
             grant(cursor, role)
         return AppRole(role, found.database, made, password_set, lacks(cursor, role), oversteps(cursor, role))
+
+
+def _is_superuser(cursor: Cursor[DictRow], role: str) -> bool:
+    return cursor.execute("SELECT FROM pg_roles WHERE rolname = %s AND rolsuper", (role,)).fetchone() is not None
 
 
 def _have_role(cursor: Cursor[DictRow], found: Standing, role: str, password: str | None) -> tuple[bool, bool]:
@@ -286,10 +333,12 @@ def _have_role(cursor: Cursor[DictRow], found: Standing, role: str, password: st
 
 
 def _make(cursor: Cursor[DictRow], found: Standing) -> None:
-    """Make what is missing, as the log's owner, and note the version."""
+    """Be the log's owner from now on, make what is missing, and note the version."""
+    _be_owner(cursor, found)
     if found.up_to_date:
         return
-    _be_owner(cursor, found)
+    if found.version == VERSION and not found.guarded:
+        _logger.warning(f"{_UNGUARDED}; it is made anew", database=found.database, owner=found.owner)
     cursor.execute(SQL("SET LOCAL lock_timeout = {}").format(_LOCK_WAIT))
     create_log(cursor)
     for tables in (vault.TABLES, accounts.TABLES, timekeeper.TABLES):
@@ -313,6 +362,13 @@ def _must_not_be_newer(found: Standing) -> None:
 
 
 def _must_be_usable(cursor: Cursor[DictRow], found: Standing) -> None:
+    if found.version == VERSION and not found.guarded:
+        raise NotSetUp(
+            f"{_UNGUARDED}. Only {found.owner}, who owns the log of {found.database}, or a superuser can have done"
+            f" that: find out who, and whether events were changed. {found.remedy}: it makes the trigger anew"
+        )
+    if found.version == VERSION and found.missing:
+        raise NotSetUp(f"The database {found.database} lacks {', '.join(found.missing)}. {found.remedy}")
     if not found.up_to_date:
         told = f"set-up {found.version}" if found.version else "no set-up, or that of an earlier program"
         raise NotSetUp(f"The database {found.database} has {told}; this program needs set-up {VERSION}. {found.remedy}")

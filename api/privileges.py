@@ -17,7 +17,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from domain.log_tables import APPEND_SIGNATURE
 from projections.tables import BUILD, LIVE
 
-__all__ = ["TABLES", "grant", "lacks", "makers", "oversteps", "take_room"]
+__all__ = ["TABLES", "appenders", "grant", "lacks", "makers", "oversteps", "take_room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,13 @@ SELECT DISTINCT CASE may.maker WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(may.mak
  ORDER BY maker
 """
 
+_APPENDERS: Final = """
+SELECT r.rolname::text AS role
+  FROM pg_proc AS p CROSS JOIN aclexplode(p.proacl) AS a JOIN pg_roles AS r ON r.oid = a.grantee
+ WHERE p.oid = to_regprocedure(%s) AND a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner
+ ORDER BY role
+"""
+
 
 def grant(cursor: Cursor[DictRow], role: str) -> None:
     """Give a role what a server needs, and take from it and from everyone what it does not; as the tables' owner.
@@ -151,6 +158,11 @@ def grant(cursor: Cursor[DictRow], role: str) -> None:
         _attempt(cursor, SQL("GRANT USAGE ON SCHEMA public TO {}").format(to))
     if _told(cursor, _SCHEMA, role, "public", "CREATE"):
         _attempt(cursor, SQL("REVOKE CREATE ON SCHEMA public FROM PUBLIC, {}").format(to))
+
+
+def appenders(cursor: Cursor[DictRow]) -> list[str]:
+    """Return which roles were given the function that appends; its owner is none of them."""
+    return [row["role"] for row in cursor.execute(_APPENDERS, (APPEND_SIGNATURE,)).fetchall()]
 
 
 def makers(cursor: Cursor[DictRow], role: str) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -17,7 +19,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from api.embedded_postgres import default_folder, embedded_postgres
 from domain.vault import Keyring, SealError, ServerKey
 
-__all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "write_keys"]
+__all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "must_be_replaceable", "write_keys"]
 
 KEY_FILE: Final = "server.key"
 
@@ -36,9 +38,12 @@ class LogFormat(StrEnum):
 
 
 class Settings(BaseSettings):
-    """Read from environment variables: ``DATABASE_URL``, and the others with ``TIC_`` before their names."""
+    """Read from environment variables: ``DATABASE_URL``, and the others with ``TIC_`` before their names.
 
-    model_config = SettingsConfigDict(env_prefix="TIC_", use_attribute_docstrings=True)
+    One that is empty counts as not set.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="TIC_", env_ignore_empty=True, use_attribute_docstrings=True)
 
     database_url: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("DATABASE_URL", "TIC_DATABASE_URL", "database_url")
@@ -51,7 +56,7 @@ class Settings(BaseSettings):
     folder: Path = Field(default_factory=default_folder)
     """Where the embedded PostgreSQL keeps its files, and the server's key if none is given."""
     server_key_file: Path | None = None
-    """The server's keys, one a line, the current one first; `tic key new` makes one."""
+    """The server's keys, one a line, the current one first; `tic key new --output FILE` makes one."""
     cors_origins: list[str] = ["*"]
     """From which origins browsers may call, as a JSON list. No credentials are allowed in any case."""
     graphiql: bool = True
@@ -105,7 +110,7 @@ class Settings(BaseSettings):
         if self.database_url is not None:
             raise SettingsError(
                 "DATABASE_URL is set, so TIC_SERVER_KEY_FILE must name the file with the server's key. Make one once "
-                "with `tic key new > server.key`, and keep it: without it no game that is under way can go on."
+                "with `tic key new --output server.key`, and keep it: without it no game that is under way can go on."
             )
         return self.folder / KEY_FILE
 
@@ -120,12 +125,12 @@ class Settings(BaseSettings):
             return Keyring.parse(path.read_text(encoding="ascii"))
         except FileNotFoundError:
             if self.server_key_file is not None:
-                raise SettingsError(f"There is no key file {path}. Make it once: tic key new > {path}") from None
+                raise SettingsError(f"There is no key file {path}. Make it once: tic key new --output {path}") from None
         except (OSError, UnicodeError, SealError) as error:
             raise SettingsError(f"The key file {path} can't be used: {error}") from None
         self._must_be_there(path, create=create)
-        keyring = Keyring([ServerKey.generate()])
-        write_keys(path, keyring, replace=False)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_keys(path, Keyring([ServerKey.generate()]), replace=False)  # or another was first
         return Keyring.parse(path.read_text(encoding="ascii"))
 
     def _must_be_there(self, path: Path, *, create: bool) -> None:
@@ -149,6 +154,11 @@ class KeyFile:
         self._settings: Final = settings
         self._keyring = settings.keyring(create=True)
         self._seen = self._stamp()
+        if settings.key_file.stat().st_mode & 0o077:
+            _logger.warning(
+                "the key file can be read by others than its owner, and so can every hidden card: chmod 600",
+                file=str(settings.key_file),
+            )
 
     def __call__(self) -> Keyring:
         """Return the keys; those that were read last where the file can't be read now."""
@@ -168,28 +178,78 @@ class KeyFile:
         return found.st_mtime_ns, found.st_ino
 
 
-def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> None:
-    """Write a key file that its owner alone can read, whole or not at all.
+def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> bool:
+    """Write a key file, whole or not at all; tell whether it was written.
 
-    Without ``replace`` a file that is there stays as it is: the first of two processes wins.
+    A new one can be read by its owner alone; one that takes the place of another keeps its owner, group and mode, so
+    that servers can read it whoever runs this. Without ``replace`` a file that is there stays as it is: the first of
+    two processes wins.
+
+    Raises:
+        SettingsError: the file can't be written, or not so that it keeps its owner.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-        file.write(keyring.write())
-        file.flush()
-        os.fsync(file.fileno())
     try:
-        if replace:
-            draft.replace(path)
-        else:
-            path.hardlink_to(draft)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+        draft = _draft(path, keyring.write())
+        try:
+            if replace:
+                draft.replace(path)
+            else:
+                path.hardlink_to(draft)
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink(missing_ok=True)
+        _sync(path.parent)  # the name is on disk as well as the key
+    except OSError as error:
+        raise SettingsError(f"The key file {path} can't be written: {error.strerror}") from None
+    return True
+
+
+def must_be_replaceable(path: Path) -> None:
+    """Make sure that ``write_keys`` can replace the file, before anything is done that depends on it.
+
+    Raises:
+        SettingsError: it can't.
+    """
     try:
-        os.fsync(folder)  # the name is on disk as well as the key
+        _draft(path, "").unlink()
+    except OSError as error:
+        raise SettingsError(f"The key file {path} can't be written: {error.strerror}") from None
+
+
+def _draft(path: Path, text: str) -> Path:
+    """Write a file beside another, on disk, with the owner, group and mode of the other where that is there."""
+    # Its name can't be guessed: where another user may write to the folder, nothing of his is written to.
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            if path.exists():
+                _become_like(descriptor, path)
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+    except BaseException:
+        draft.unlink()
+        raise
+    return draft
+
+
+def _become_like(descriptor: int, path: Path) -> None:
+    found = path.stat()
+    try:
+        os.fchown(descriptor, found.st_uid, found.st_gid)
+    except PermissionError:
+        raise SettingsError(
+            f"The key file {path} belongs to user {found.st_uid} and group {found.st_gid}, and would not any longer:"
+            " servers could no longer read it. Run this as that user"
+        ) from None
+    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

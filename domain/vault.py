@@ -211,21 +211,31 @@ class Vault:
         last = self.keyring.key(row["key_id"]).unseal(row["sealed"], context)
         return Seeds.backwards(deal, last=last, deals=row["deals"])
 
+    def must_open_some(self) -> None:
+        """Make sure that the keys are those of this database, or some of them.
+
+        Raises:
+            SealError: there are seeds, and another key than those at hand seals each of them.
+            OperationalError: the database is away.
+        """
+        keyring, used = self.keyring, self._used()
+        if used and not any(key_id in keyring for key_id in used):
+            keyring.key(used[0])
+
     def lost(self) -> dict[str, int]:
-        """Count the seeds that no key at hand opens, by the id of the key that seals them.
+        """Count the seeds whose key is not at hand, by the id of that key.
 
         However many seeds there are, those that can be opened are not looked at one by one.
 
         Raises:
-            SealError: there are seeds, and none of them can be opened.
             OperationalError: the database is away.
         """
         keyring = self.keyring
-        used = [row["key_id"] for row in self._datastore.read(_KEYS, ())]
-        missing = [key_id for key_id in used if key_id not in keyring]
-        if missing and len(missing) == len(used):
-            keyring.key(missing[0])
-        return self.sealed_by(missing)
+        missing = [key_id for key_id in self._used() if key_id not in keyring]
+        return self.sealed_by(missing) if missing else {}
+
+    def _used(self) -> list[str]:
+        return [row["key_id"] for row in self._datastore.read(_KEYS, ())]
 
     def sealed_by(self, key_ids: Iterable[str]) -> dict[str, int]:
         """Count the seeds that each of these keys seals; those that seal none are left out.

@@ -19,10 +19,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
+from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from api import accounts, cli, database, privileges, timekeeper
-from api.database import NotSetUp, check, init, prepare, prepare_tables, standing, url_as
+from api.database import NotSetUp, check, init, may_show_password, prepare, prepare_tables, standing, url_as
+from api.settings import write_keys
 from domain import log_tables, vault
 from domain.storage import Datastore
 from projections import tables
@@ -35,7 +37,7 @@ from tests.conftest import KEYRING, in_memory, started
 from tests.projections.shown import until
 from tests.server import TIC, environment
 
-SET_UP = "2d79c9fe745b4147"
+SET_UP = "8923f6a4183f6720"
 """The beginning of the SHA-256 of all that version 1 of the set-up makes."""
 
 
@@ -65,7 +67,7 @@ def another(admin: psycopg.Connection) -> Iterator[str]:
 @pytest.fixture
 def key_file(tmp_path: Path) -> Path:
     path = tmp_path / "server.key"
-    path.write_text(KEYRING.write())
+    write_keys(path, KEYRING, replace=False)
     return path
 
 
@@ -164,7 +166,7 @@ async def test_an_operator_does_everything_else_as_that_role_too(rooms: House, t
         ("key", "prune"),
         ("token", "grant", player, "--scope", "audit"),
         ("token", "revoke", token),
-        ("player", "erase", player),
+        ("player", "erase", player, "--yes"),
         ("db", "check"),
     ):
         done = tic(rooms.apps_url, *words)
@@ -249,6 +251,18 @@ def test_an_owner_who_may_not_create_roles_is_told_what_an_administrator_must_ru
     with pytest.raises(NotSetUp, match=f'CREATE ROLE "{owned.app}" LOGIN PASSWORD'):
         owned.init()
     assert execute(owned.owners_url, "SELECT to_regclass('game_events')") == [(None,)]  # all, or nothing
+
+
+def test_a_role_that_may_not_make_tables_is_told_that_first(owned: House, admin: psycopg.Connection) -> None:
+    create_role(admin, owned.app)
+    with Datastore(owned.apps_url, connections=2) as datastore, pytest.raises(NotSetUp, match="permission denied for"):
+        init(datastore, "tic_of_nobody", password=None)
+
+
+def test_a_superuser_is_no_role_for_servers_and_gets_nothing(rooms: House, admin: psycopg.Connection) -> None:
+    with Datastore(rooms.owners_url, connections=2) as datastore, pytest.raises(NotSetUp, match="is a superuser"):
+        init(datastore, admin.info.user, password=None)
+    assert execute(rooms.owners_url, "SELECT to_regclass('game_events')") == [(None,)]
 
 
 @pytest.mark.parametrize(
@@ -395,11 +409,19 @@ def test_a_database_without_set_up_is_told_as_such(rooms: House, admin: psycopg.
     [
         ("COMMENT ON TABLE game_events IS NULL", "needs set-up 1. Run `tic db init"),
         ("COMMENT ON TABLE game_events IS 'set-up 99'", "set up by a newer program"),
-        ("DROP TABLE outages", "needs set-up 1. Run `tic db init"),
-        ("ALTER TABLE game_events DISABLE TRIGGER USER", "needs set-up 1. Run `tic db init"),
+        ("DROP TABLE outages", "lacks outages. Run `tic db init"),
+        ("ALTER TABLE game_events DISABLE TRIGGER USER", "append-only, is missing or disabled. Only tic_owner"),
+        ("DROP TRIGGER game_events_append_only ON game_events", "append-only, is missing or disabled. Only tic_owner"),
         ("DROP SCHEMA read_models", "Missing: GRANT USAGE"),
     ],
-    ids=["an older one", "a newer one", "one that lost a table", "one that lost its guard", "one without read models"],
+    ids=[
+        "an older one",
+        "a newer one",
+        "one that lost a table",
+        "one whose guard is off",
+        "one that lost its guard",
+        "one without read models",
+    ],
 )
 def test_a_server_does_not_start_on_a_set_up_that_is(change: LiteralString, said: str, rooms: House) -> None:
     rooms.init()
@@ -419,6 +441,42 @@ def test_read_models_of_the_servers_role_are_not_the_owners_to_follow(rooms: Hou
     assert f"belong to the role {rooms.app}" in refusal(rooms.owners_url)
     with Datastore(rooms.owners_url, connections=2) as datastore:
         prepare_tables(datastore)  # an operator's commands for players, tokens and keys go on
+
+
+def test_who_looks_is_told_what_a_server_is_told_of_read_models_that_are_the_owners(
+    rooms: House, tic: Callable[..., Result]
+) -> None:
+    rooms.init()
+    execute(rooms.owners_url, "CREATE TABLE read_models.left_over ()")
+    said = refusal(rooms.apps_url)
+    assert f"belong to the role {rooms.owner}" in said
+    assert f"connected. Run `tic db init --app-role {rooms.app}`" in said
+    assert "Run servers as" not in said
+    with Datastore(rooms.apps_url, connections=1) as datastore, pytest.raises(NotSetUp) as refused:
+        check(datastore)
+    assert str(refused.value) == said
+
+
+def test_an_owners_server_is_warned_where_a_role_for_servers_was_made(rooms: House) -> None:
+    rooms.init()
+    execute(rooms.owners_url, "DROP SCHEMA read_models, read_models_rebuild CASCADE")
+    with capture_logs() as logged:
+        prepared(rooms.owners_url)
+    assert [line["roles_for_servers"] for line in logged] == [[rooms.app]]
+
+
+def test_an_owners_server_says_nothing_where_there_is_no_other_role(rooms: House) -> None:
+    with capture_logs() as logged:
+        prepared(rooms.owners_url)
+    assert logged == []
+
+
+def test_an_owners_server_that_mends_the_guard_says_so(rooms: House) -> None:
+    prepared(rooms.owners_url)
+    execute(rooms.owners_url, "DROP TRIGGER game_events_append_only ON game_events")
+    with capture_logs() as logged:
+        prepared(rooms.owners_url)
+    assert ["missing or disabled" in line["event"] for line in logged] == [True]
 
 
 # What a role can put in the way of an owner who runs a server
@@ -718,3 +776,25 @@ def test_a_password_file_holds_a_line(text: str, rooms: House, tic: Callable[...
 )
 def test_the_url_for_servers_is_the_owners_with_another_role_and_no_secret(url: str, told: str) -> None:
     assert url_as(url, "app", database="tic") == told
+
+
+@pytest.mark.parametrize(
+    ("url", "may"),
+    [
+        ("postgresql://own:p@ss@db/tic", True),
+        ("postgresql://own:p@ss:word@db/tic", True),
+        ("postgresql://own:p@s,s@db:5432/tic", True),
+        ("postgresql://own:p@s/s@db/tic", True),
+        ("postgresql://own:p/ss@db/tic", True),
+        ("postgresql://own:12/34@db/tic", True),
+        ("postgresql://db:word/tic", True),
+        ("postgresql://own:p%40ss%2F@db/tic", False),
+        ("postgresql://own:p?s#s@db/t%40c", False),
+        ("postgresql://own@a:1,b:2/tic?user=own@example.org", False),
+        ("postgresql:///tic", False),
+        ("host=db user=own@db password=p@ss", False),
+        ("host=db password='p://s@s'", False),
+    ],
+)
+def test_a_password_that_is_taken_apart_with_the_url_is_noticed(url: str, may: bool) -> None:
+    assert may_show_password(url) is may

@@ -32,7 +32,7 @@ from tests.golden.samples import FOLDER
 TABLES: Final = {
     "ticitaire": f"... on TicitaireGame {{ {TICITAIRE} }}",
     "tickle": ON_TICKLE,
-    "poker": ON_POKER.replace("playedRounds", "playedRounds(first: 2)"),
+    "poker": ON_POKER,
 }
 """The whole table, by kind."""
 PAGE: Final = 15

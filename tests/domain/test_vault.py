@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from domain import vault as vault_module
 from domain.storage import Datastore
 from domain.vault import Keyring, SealError, ServerKey, Vault
 
@@ -70,6 +71,57 @@ def test_resealing_lets_the_old_key_go(vault: Vault, datastore: Datastore) -> No
     assert sum(told) == 5
     pruned = Vault(datastore, Keyring([rotated.keyring.current]))
     assert [pruned.open(deal) for deal in deals] == seeds
+
+
+def test_what_can_not_be_opened_does_not_keep_the_rest_from_being_sealed_anew(
+    vault: Vault, datastore: Datastore, database_url: str
+) -> None:
+    for deal in range(1, 8):
+        vault.draw(UUID(int=deal), 1)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "UPDATE sealed_seeds SET key_id = 'lost' WHERE deal = ANY(%s)", ([UUID(int=2), UUID(int=3)],)
+        )
+        connection.execute("UPDATE sealed_seeds SET sealed = sealed || '\\x00' WHERE deal = %s", (UUID(int=5),))
+    rotated = Vault(datastore, vault.keyring.rotated())
+    rotated.reseal(lambda _: None, batch=2)
+    assert rotated.sealed_by([key.id for key in rotated.keyring.keys]) == {
+        rotated.keyring.current.id: 4,
+        vault.keyring.current.id: 1,
+    }
+    assert rotated.lost() == {"lost": 2}
+
+
+def test_keys_of_another_database_open_nothing_and_the_missing_one_is_named(vault: Vault, datastore: Datastore) -> None:
+    vault.draw(uuid4(), 1)
+    with pytest.raises(SealError, match=f"sealed by key {vault.keyring.current.id}; this server has"):
+        Vault(datastore, Keyring([ServerKey.generate()])).must_open_some()
+
+
+def test_any_keys_do_where_nothing_is_sealed_yet(vault: Vault) -> None:
+    vault.must_open_some()
+    assert vault.lost() == {}
+
+
+def test_keys_that_open_a_part_will_do_and_the_rest_is_counted(vault: Vault, datastore: Datastore) -> None:
+    rotated = Vault(datastore, vault.keyring.rotated())
+    for sealing in (vault, vault, rotated):
+        sealing.draw(uuid4(), 1)
+    without = Vault(datastore, rotated.keyring.without([vault.keyring.current.id]))
+    without.must_open_some()
+    assert without.lost() == {vault.keyring.current.id: 2}
+
+
+def test_which_keys_are_in_use_is_not_asked_of_every_seed(vault: Vault, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "INSERT INTO sealed_seeds (deal, deals, key_id, sealed)"
+            " SELECT gen_random_uuid(), 1, %s, '' FROM generate_series(1, 5000)",
+            (vault.keyring.current.id,),
+        )
+        connection.execute("ANALYZE sealed_seeds")
+        plan = connection.execute(f"EXPLAIN {vault_module._KEYS}").fetchall()
+    assert not any("Seq Scan" in line for (line,) in plan)
 
 
 def test_a_key_file_is_read_as_it_was_written() -> None:
