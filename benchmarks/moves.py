@@ -21,8 +21,8 @@ from domain.vault import Keyring, ServerKey
 __all__ = ["measure_moves"]
 
 CONNECTIONS = 64
-ROUNDS = 5
-SECONDS = 3.0
+ROUNDS = 14
+SECONDS = 1.5
 FLOOR = 0.8
 
 SMALL = "version events { seq type hash }"
@@ -89,8 +89,9 @@ def measure_moves(url: str, folder: Path) -> Iterator[str]:
             query = QUERY % " ".join(selection.split())
             rates: dict[str, list[float]] = {"emptyTurn": [], "turnTicitaireStock": []}
             slow: list[tuple[float, float]] = []
-            for _ in range(ROUNDS):
-                for mutation, found in rates.items():
+            for number in range(ROUNDS):
+                # By turns, and each first in every second round: a shared machine is slower for seconds at a time.
+                for mutation, found in list(rates.items())[:: 1 if number % 2 else -1]:
                     real = mutation != "emptyTurn"
                     players = [
                         {"mutation": mutation, "query": query, "game": game, "version": version, "recycles": real}
@@ -103,10 +104,11 @@ def measure_moves(url: str, folder: Path) -> Iterator[str]:
                         versions = result["versions"]
                         slow.append((result["median_ms"], result["p99_ms"]))
             empty, moves = (statistics.median(found) for found in rates.values())
+            ratio = statistics.median(real / none for none, real in zip(*rates.values(), strict=True))
             median, p99 = (statistics.median(values) for values in zip(*slow, strict=True))
-            ok = moves / empty >= FLOOR
+            ok = ratio >= FLOOR
             yield (
                 f"{'' if ok else MISSED}{name}: {moves:.0f} durable moves/s against {empty:.0f} empty mutations/s"
-                f" at {CONNECTIONS} connections: ratio {moves / empty:.2f} (at least {FLOOR}); latency {median:.0f} ms,"
+                f" at {CONNECTIONS} connections: ratio {ratio:.2f} (at least {FLOOR}); latency {median:.0f} ms,"
                 f" 99 % below {p99:.0f} ms"
             )
