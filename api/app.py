@@ -80,7 +80,7 @@ class _House:
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
             world, following, timekeeper = await asyncio.to_thread(self._build, datastore)
-            stack.callback(world.close)
+            stack.push_async_callback(asyncio.to_thread, world.close)  # it waits for commands under way
             self.hints.on(CHANNEL, world.live.wake)
             self.hints.on(TOKENS_CHANNEL, self._tokens.set)
             if self.settings.follow:

@@ -37,7 +37,7 @@ from api.records import game_of
 from api.replaying import HAS_KEYS, Reel, keyboard, watch
 from api.replays import ReplayView
 from api.schema import schema as graphql_schema
-from api.settings import KeyFile, Settings, SettingsError, must_be_replaceable, write_keys
+from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.catalogue import catalogue
 from domain.events import Event
@@ -643,6 +643,7 @@ def _fail(message: str) -> NoReturn:
 
 def main() -> None:
     """Run the command line."""
+    configure_logs(LogFormat.CONSOLE)  # in every command: structlog's own form would show the values of variables
     try:
         app()
     except (SettingsError, EmbeddedPostgresError, SealError, NotSetUp) as error:

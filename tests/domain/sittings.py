@@ -13,7 +13,7 @@ from uuid import UUID
 from domain.dealing import Seeds
 from domain.decider import Command, Decider, Fact, fold
 from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
-from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
+from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime, Table
 from domain.seating import Cancel, Join, Leave, Rematch, Start, TableOptions, invitation
 from domain.turns import TurnTable
 from tests.given import NOON
@@ -25,7 +25,8 @@ PLAYERS: Final = tuple(UUID(f"00000000-0000-4000-8000-0000000000{number:02x}") f
 PASSER_BY: Final = UUID("00000000-0000-4000-8000-0000000000ff")
 DAY: Final = 24 * 3600
 
-T = TypeVar("T", bound=TurnTable)
+T = TypeVar("T", bound=Table)
+U = TypeVar("U", bound=TurnTable)
 
 
 class Course(Enum):
@@ -105,17 +106,17 @@ class Played(Generic[T]):
             yield events
 
 
-class Sitting(Generic[T]):
+class Sitting(Generic[U]):
     """A game while it is played."""
 
-    def __init__(self, decider: Decider[T, Any], chance: random.Random) -> None:
+    def __init__(self, decider: Decider[U, Any], chance: random.Random) -> None:
         self.decider: Final = decider
         self.chance: Final = chance
         deal = UUID(int=chance.getrandbits(128), version=4)
         self.seeds: Final = Seeds.backwards(deal, last=chance.randbytes(32), deals=decider.deals)
         self.table = decider.empty(self.seeds)
         self.at = NOON
-        self.steps: list[Step[T]] = []
+        self.steps: list[Step[U]] = []
 
     def do(self, command: Command, player: UUID | None) -> None:
         self.at += timedelta(milliseconds=self.chance.randrange(1, 50))
@@ -149,9 +150,9 @@ class Sitting(Generic[T]):
         length: int,
         accidents: float,
         whims: Sequence[int],
-        open_: Callable[[T], Sequence[Command]],
-        choice: Callable[[T], Command],
-    ) -> Played[T]:
+        open_: Callable[[U], Sequence[Command]],
+        choice: Callable[[U], Command],
+    ) -> Played[U]:
         """Play from the gathered table on.
 
         Args:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from enum import Enum
 from typing import Final
 from uuid import UUID
@@ -13,8 +12,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from domain.dealing import Seeds
-from domain.decider import Command, Fact, Viewer, fold
-from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
+from domain.decider import Command, Viewer
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
 from domain.ticitaire.facts import PILES, Options, Spot
 from domain.ticitaire.rules import (
@@ -27,6 +25,8 @@ from domain.ticitaire.rules import (
     legal_commands,
 )
 from domain.ticitaire.table import TicitaireTable
+from tests.domain import sittings
+from tests.domain.sittings import Step
 from tests.given import NOON, PLAYER
 
 __all__ = ["Course", "Played", "Step", "games", "play"]
@@ -46,37 +46,8 @@ class Course(Enum):
     LEFT = "left lying unfinished"
 
 
-@dataclass(frozen=True)
-class Step:
-    """One accepted command, between the tables before and after it."""
-
-    before: TicitaireTable
-    command: Command
-    at: datetime
-    facts: tuple[Fact, ...]
-
-    @property
-    def after(self) -> TicitaireTable:
-        return fold(TICITAIRE.evolve, self.before, self.facts)
-
-
-@dataclass(frozen=True)
-class Played:
+class Played(sittings.Played[TicitaireTable]):
     """A game, or the beginning of one, as it was played."""
-
-    seeds: Seeds
-    steps: tuple[Step, ...]
-    table: TicitaireTable
-    """At the end."""
-    recipe: str
-    """How to play it again."""
-
-    def __repr__(self) -> str:
-        return self.recipe
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        return tuple(fact for step in self.steps for fact in step.facts)
 
     @property
     def ending(self) -> str:
@@ -85,27 +56,6 @@ class Played:
             return "unfinished"
         timed_out = isinstance(self.steps[-1].command, RunOutOfTime)
         return "timed-out" if timed_out else str(self.table.finished.ending)
-
-    def tables(self) -> Iterator[TicitaireTable]:
-        """Yield the table after every fact."""
-        table = TICITAIRE.empty(self.seeds)
-        for fact in self.facts:
-            table = TICITAIRE.evolve(table, fact)
-            yield table
-
-    def events(self) -> Iterator[tuple[Event, ...]]:
-        """Yield the events of every command."""
-        version, head = 0, GENESIS
-        for number, step in enumerate(self.steps):
-            if isinstance(step.command, (RunOutOfTime, ExtendDeadline)):
-                cause = Cause(SERVER, step.at)
-            else:
-                key = f"command {number}"
-                digests = key_digest(PLAYER, key), content_digest(step.command, key)
-                cause = Cause(player_actor(PLAYER), step.at, *digests)
-            events = chain(self.seeds.deal, version, head, step.facts, cause)
-            version, head = events[-1].seq, events[-1].hash
-            yield events
 
 
 def play(
@@ -126,13 +76,14 @@ def play(
         whims: the first commands: each picks one of those that are open, whatever good comes of it.
     """
     seeds = Seeds.backwards(UUID(int=chance.getrandbits(128), version=4), last=chance.randbytes(32), deals=1)
-    table, at, steps = TICITAIRE.empty(seeds), NOON, list[Step]()
+    table, at, steps = TICITAIRE.empty(seeds), NOON, list[Step[TicitaireTable]]()
     pending = list(whims)
     progress, since = (0, 0), 0
 
     def do(command: Command) -> None:
         nonlocal table
-        steps.append(Step(table, command, at, TICITAIRE.decide(command, table, at)))
+        player = None if isinstance(command, (RunOutOfTime, ExtendDeadline)) else PLAYER
+        steps.append(Step(TICITAIRE, table, command, player, at, TICITAIRE.decide(command, table, at)))
         table = steps[-1].after
 
     do(OpenTicitaire(player=PLAYER, options=options))
@@ -152,7 +103,7 @@ def play(
         do(RunOutOfTime())
     elif not table.over and course is not Course.LEFT:
         do(Resign(seat=1))
-    return Played(seeds, tuple(steps), table, "a game played by hand")
+    return Played(TICITAIRE, seeds, tuple(steps), table, "a game played by hand")
 
 
 def _choice(table: TicitaireTable, chance: random.Random) -> Command:
