@@ -23,6 +23,7 @@ __all__ = [
     "Fact",
     "FactPresenters",
     "GameEvent",
+    "GameLabelled",
     "Opened",
     "Place",
     "PlayerResigned",
@@ -75,6 +76,13 @@ def opened_of(fact: lifecycle.GameOpened) -> dict[str, Any]:
         "commitment": fact.commitment,
         "dealing": fact.dealing,
     }
+
+
+@strawberry.type(description="The game bears a label: it belongs to those that its opener counts together.")
+class GameLabelled(Fact):
+    """The game was labelled."""
+
+    label: str = strawberry.field(description="The label, as it was given when the game was opened.")
 
 
 @strawberry.type
@@ -171,6 +179,7 @@ def places(finished: lifecycle.GameFinished) -> list[Place]:
 
 
 LIFECYCLE_TYPES: Final = (
+    GameLabelled,
     PlayerJoined,
     PlayerLeft,
     GameCancelled,
@@ -182,6 +191,7 @@ LIFECYCLE_TYPES: Final = (
     SeedsRevealed,
 )
 LIFECYCLE_FACTS: FactPresenters = {
+    lifecycle.GameLabelled: lambda fact: GameLabelled(type=fact.topic, label=fact.label),
     seating.PlayerJoined: lambda fact: PlayerJoined(type=fact.topic, player=player(fact.player)),
     seating.PlayerLeft: lambda fact: PlayerLeft(type=fact.topic, player=player(fact.player)),
     lifecycle.GameCancelled: lambda fact: GameCancelled(type=fact.topic),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Annotated, Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
@@ -17,6 +17,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, PlainSerializer, StringConstraints, WithJsonSchema
 
 from domain.cards import Card
+from domain.counting import Counter, SeatCount
 from domain.dealing import Seeds
 
 __all__ = [
@@ -207,6 +208,16 @@ class Decider(Generic[T, V]):
     before the deal."""
     note: Callable[[Iterable[Position[T]]], Iterator[str]]
     """A game from its first fact on in the short notation of its kind, line by line (docs/notation.md)."""
+    counters: tuple[Counter, ...]
+    """What is counted of its finished games."""
+    count: Callable[[Iterable[Position[T]], timedelta], tuple[SeatCount, ...]]
+    """A finished game, seat 1 first, from its first fact on and the time from its first deal to its end. It counts what
+    the log tells, whether the tables were folded with seeds or without."""
+    awaits: Callable[[T], tuple[int, ...]]
+    """The seats that the game waits for, ascending."""
+    awaited_after: Callable[[tuple[int, ...], Fact], tuple[int, ...]]
+    """The seats that the game waits for after a fact, from those before it: what ``awaits`` says of the tables, for
+    those who fold none."""
     came_to: Callable[[T, int, int], tuple[Card, ...]] = lambda _table, _seat, _version: ()
     """The hidden cards that came to a seat with an event: the table, the seat, the event's number."""
     rematch: Callable[[T, UUID, UUID, bool], Command] | None = None

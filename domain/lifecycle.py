@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar, Final, TypeVar
+from typing import Annotated, ClassVar, Final, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from domain.cards import Card
 from domain.dealing import ALGORITHM, Seeds, deal_order
@@ -21,7 +21,9 @@ __all__ = [
     "ExtendDeadline",
     "GameCancelled",
     "GameFinished",
+    "GameLabelled",
     "GameOpened",
+    "Label",
     "Place",
     "PlayerResigned",
     "PlayerSeated",
@@ -36,6 +38,8 @@ __all__ = [
     "evolve",
     "extended",
     "in_time",
+    "label_of",
+    "labelled",
     "order_of",
     "reveal",
     "still_open",
@@ -58,6 +62,27 @@ class GameOpened(Fact):
     """s_0 of the deal, hex: what the server committed to before it dealt."""
     dealing: str = ALGORITHM
     """The published algorithm of the deal."""
+
+
+LONGEST_LABEL: Final = 64
+
+
+def _must_be_a_label(text: str) -> str:
+    if not 1 <= len(text) <= LONGEST_LABEL or not text.isprintable() or text != " ".join(text.split()):
+        raise ValueError(f"a label has 1 to {LONGEST_LABEL} printable characters, and single spaces inside only")
+    return text
+
+
+Label = Annotated[str, AfterValidator(_must_be_a_label)]
+"""What an organiser calls the games that belong together."""
+
+
+class GameLabelled(Fact):
+    """The game belongs to those that bear this label; it follows the opening, where a label was given."""
+
+    topic: ClassVar[str] = "game.GameLabelled"
+
+    label: Label
 
 
 class PlayerSeated(Fact):
@@ -177,6 +202,8 @@ class Table:
     version: int = 0
     """How many facts it has seen."""
     opened: GameOpened | None = None
+    label: str | None = None
+    """What its opening was labelled with."""
     players: tuple[UUID, ...] = ()
     """Who sits where, seat 1 first."""
     deals: int = 0
@@ -220,6 +247,16 @@ class Table:
 T = TypeVar("T", bound=Table)
 
 
+def labelled(label: str | None) -> tuple[GameLabelled, ...]:
+    """Return the fact that follows the opening of a game with a label; nothing where it has none."""
+    return () if label is None else (GameLabelled(label=label),)
+
+
+def label_of(facts: Sequence[Fact]) -> str | None:
+    """Return the label that the facts of an opening tell."""
+    return next((fact.label for fact in facts if isinstance(fact, GameLabelled)), None)
+
+
 def changed(table: T, **changes: object) -> T:
     """Return the table with other values in some fields.
 
@@ -239,6 +276,8 @@ def evolve(table: T, fact: Fact) -> T:
     match fact:
         case GameOpened():
             changes["opened"] = fact
+        case GameLabelled():
+            changes["label"] = fact.label
         case PlayerSeated():
             changes["players"] = (*table.players, fact.player)
         case Dealt():

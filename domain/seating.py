@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from domain import lifecycle
 from domain.dealing import NO_ENTROPY, Seeds, seat_order
 from domain.decider import Command, Fact, OpenCommand, RuleViolation, Viewer, fold
-from domain.lifecycle import GameCancelled, GameOpened, PlayerSeated, Table, changed, still_open
+from domain.lifecycle import GameCancelled, GameOpened, PlayerSeated, Table, changed, labelled, still_open
 
 __all__ = [
     "SEATING_COMMANDS",
@@ -188,6 +188,7 @@ def opening(
     ruleset: int,
     options: TableOptions,
     rematch: Rematch | None,
+    label: str | None,
 ) -> tuple[Fact, ...]:
     """Return the facts of a table that a player opens, who joins it as the first.
 
@@ -208,7 +209,7 @@ def opening(
         options=options,
         rematch=rematch,
     )
-    return opened, PlayerJoined(player=player)
+    return opened, *labelled(label), PlayerJoined(player=player)
 
 
 def _not_invited_to_the_rematch() -> RuleViolation:

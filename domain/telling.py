@@ -18,6 +18,7 @@ from domain.decider import Fact, Names
 from domain.lifecycle import (
     DeadlineExtended,
     GameCancelled,
+    GameLabelled,
     PlayerResigned,
     PlayerSeated,
     SeedsRevealed,
@@ -180,6 +181,8 @@ def tell(fact: Fact, before: Table, after: Table, names: Names = NOBODY_NAMED) -
         LookupError: there are no words for such a fact.
     """
     match fact:
+        case GameLabelled(label=label):
+            return f"It belongs to the games of “{label}”."
         case PlayerJoined(player=player):
             host = before.opened is not None and before.opened.host == player
             here = f"the {nth(len(after.company))} of at most {after.takes}"

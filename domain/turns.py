@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from domain import seating
 from domain.decider import Command, Fact, RuleViolation
-from domain.lifecycle import PlayerResigned, Resign, Table, Timed, TimedOut, changed
+from domain.lifecycle import GameFinished, PlayerResigned, Resign, Table, Timed, TimedOut, changed
 from domain.seating import Leave, SharedTable
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "TurnTable",
     "Unfolding",
     "acted",
+    "awaited_after",
+    "awaits",
     "deadline_at",
     "evolve",
     "leaving",
@@ -149,6 +151,24 @@ def evolve(table: T, fact: Fact) -> T:
             return changed(table, timed_out=(*table.timed_out, seat), in_a_row=_with(row, seat, row[seat - 1] + 1))
         case _:
             return table
+
+
+def awaits(table: TurnTable) -> tuple[int, ...]:
+    """Return the seats that a game waits for: the one that has the turn."""
+    return (table.turn,) if table.turn and not table.over and table.turn not in table.resigned else ()
+
+
+def awaited_after(seats: tuple[int, ...], fact: Fact) -> tuple[int, ...]:
+    """Return the seats that a game waits for after a fact, from those before it."""
+    match fact:
+        case TurnBegan(seat=seat):
+            return (seat,)
+        case PlayerResigned(seat=seat):
+            return tuple(other for other in seats if other != seat)
+        case GameFinished():
+            return ()
+        case _:
+            return seats
 
 
 def acted(table: T, seat: int) -> T:

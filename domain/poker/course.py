@@ -11,7 +11,7 @@ from domain.poker import facts as f
 from domain.poker.table import Came, PlayedRound, PokerTable
 from domain.turns import TurnBegan, acted
 
-__all__ = ["evolve"]
+__all__ = ["awaited_after", "awaits", "evolve"]
 
 
 def evolve(table: PokerTable, fact: Fact) -> PokerTable:
@@ -124,3 +124,19 @@ def _others(table: PokerTable, seat: int) -> tuple[int, ...]:
     seats = table.in_round
     at = seats.index(seat)
     return *seats[at + 1 :], *seats[:at]
+
+
+def awaits(table: PokerTable) -> tuple[int, ...]:
+    """Return the seats that a game waits for: the one that has the turn, or those that have not declared (P5)."""
+    return tuple(sorted(table.undeclared)) if table.declaring else turns.awaits(table)
+
+
+def awaited_after(seats: tuple[int, ...], fact: Fact) -> tuple[int, ...]:
+    """Return the seats that a game waits for after a fact, from those before it."""
+    match fact:
+        case f.HandsRevealed(hands=hands):
+            return tuple(sorted(hand.seat for hand in hands))
+        case f.HandDeclared(seat=seat):
+            return _without(seats, seat)
+        case _:
+            return turns.awaited_after(seats, fact)

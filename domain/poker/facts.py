@@ -15,6 +15,7 @@ from domain.lifecycle import (
     Dealt,
     GameCancelled,
     GameFinished,
+    GameLabelled,
     Place,
     PlayerResigned,
     PlayerSeated,
@@ -234,6 +235,7 @@ class PokerFinished(GameFinished):
 
 FACTS: Final[tuple[type[Fact], ...]] = (
     PokerOpened,
+    GameLabelled,
     PlayerJoined,
     PlayerLeft,
     GameCancelled,

@@ -16,16 +16,19 @@ from domain.dealing import MAX_DEALS, Seeds
 from domain.decider import Command, Decider, Fact, OpenCommand, RuleViolation, Viewer
 from domain.lifecycle import (
     ExtendDeadline,
+    Label,
     PlayerResigned,
     Resign,
     RunOutOfTime,
     extended,
     in_time,
+    label_of,
     still_open,
     time_out,
 )
 from domain.poker import facts as f
-from domain.poker.course import evolve
+from domain.poker.counting import COUNTERS, count
+from domain.poker.course import awaited_after, awaits, evolve
 from domain.poker.facts import Ending, Variation
 from domain.poker.hands import HAND, Rank, Strength, best_hand, highest_cards, ranks_of, strength_as
 from domain.poker.table import PokerTable
@@ -50,6 +53,7 @@ class OpenPoker(Command):
     player: UUID
     options: f.Options = f.Options()
     rematch: Rematch | None = None
+    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
 
 
 class ExchangeCards(Command):
@@ -113,6 +117,7 @@ def decide(command: Command, table: PokerTable, at: datetime) -> tuple[Fact, ...
             ruleset=RULESET,
             options=command.options,
             rematch=command.rematch,
+            label=command.label,
         )
     if isinstance(command, SEATING_COMMANDS):
         return seating.decide(command, table, deal=lambda seated: _first_deal(seated, at), after=evolve)
@@ -357,7 +362,7 @@ def command_of(facts: Sequence[Fact], table: PokerTable) -> Command:
     """
     match facts[0]:
         case f.PokerOpened() as fact:
-            return OpenPoker(player=fact.host, options=fact.options, rematch=fact.rematch)
+            return OpenPoker(player=fact.host, options=fact.options, rematch=fact.rematch, label=label_of(facts))
         case f.CardsExchanged() as fact:
             return ExchangeCards(seat=fact.seat, slots=fact.slots)
         case f.CommunityCardExchanged() as fact:
@@ -445,6 +450,10 @@ POKER: Final = Decider[PokerTable, PokerView](
     tell=tell,
     score=score,
     note=note,
+    counters=COUNTERS,
+    count=count,
+    awaits=awaits,
+    awaited_after=awaited_after,
     came_to=came_to,
     rematch=rematch,
 )

@@ -13,6 +13,7 @@ from domain.lifecycle import (
     DeadlineExtended,
     Dealt,
     GameFinished,
+    GameLabelled,
     GameOpened,
     PlayerResigned,
     PlayerSeated,
@@ -167,6 +168,7 @@ class TicitaireFinished(GameFinished):
 
 FACTS: Final[tuple[type[Fact], ...]] = (
     TicitaireOpened,
+    GameLabelled,
     PlayerSeated,
     TableauDealt,
     CardsMoved,

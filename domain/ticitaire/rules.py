@@ -14,6 +14,7 @@ from domain.dealing import NO_ENTROPY, Seeds, deal_order
 from domain.decider import Command, Decider, Fact, RuleViolation, Viewer, fold
 from domain.lifecycle import (
     ExtendDeadline,
+    Label,
     Place,
     PlayerResigned,
     PlayerSeated,
@@ -23,11 +24,14 @@ from domain.lifecycle import (
     changed,
     extended,
     in_time,
+    label_of,
+    labelled,
     still_open,
     time_out,
 )
 from domain.seating import Leave
 from domain.ticitaire import facts as f
+from domain.ticitaire.counting import COUNTERS, count
 from domain.ticitaire.facts import Ending, Spot
 from domain.ticitaire.moves import legal_routes, must_be_legal
 from domain.ticitaire.table import DEALT, Layout, TicitaireTable
@@ -49,6 +53,7 @@ class OpenTicitaire(Command):
 
     player: UUID
     options: f.Options = f.Options()
+    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
 
 
 class MoveCards(Command):
@@ -145,7 +150,8 @@ def _open(command: OpenTicitaire, table: TicitaireTable, at: datetime) -> tuple[
     exposed = tuple(order[column.run[0]] for column in DEALT.columns)  # Ticitaire S1
     limit = command.options.time_limit
     deadline = at + timedelta(seconds=limit) if limit is not None else None
-    return opened, seated, f.TableauDealt(number=1, entropies=entropies, exposed=exposed, deadline=deadline)
+    dealt = f.TableauDealt(number=1, entropies=entropies, exposed=exposed, deadline=deadline)
+    return opened, *labelled(command.label), seated, dealt
 
 
 def _move(command: MoveCards, table: TicitaireTable) -> tuple[Fact, ...]:
@@ -272,7 +278,7 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
     """
     match facts[0]:
         case f.TicitaireOpened() as fact:
-            return OpenTicitaire(player=fact.host, options=fact.options)
+            return OpenTicitaire(player=fact.host, options=fact.options, label=label_of(facts))
         case f.CardsMoved() as fact:
             return MoveCards(seat=1, source=fact.source, target=fact.target)
         case f.StockTurned():
@@ -305,6 +311,22 @@ def legal_commands(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]
     return *commands, Resign(seat=1)
 
 
+def awaits(table: TicitaireTable) -> tuple[int, ...]:
+    """Return the seats that a game waits for: the only one, from the deal to the end."""
+    return (1,) if table.dealt is not None and not table.over else ()
+
+
+def awaited_after(seats: tuple[int, ...], fact: Fact) -> tuple[int, ...]:
+    """Return the seats that a game waits for after a fact, from those before it."""
+    match fact:
+        case f.TableauDealt():
+            return (1,)
+        case f.TicitaireFinished():
+            return ()
+        case _:
+            return seats
+
+
 TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     kind=KIND,
     ruleset=RULESET,
@@ -320,5 +342,9 @@ TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     tell=tell,
     score=score,
     note=note,
+    counters=COUNTERS,
+    count=count,
+    awaits=awaits,
+    awaited_after=awaited_after,
 )
 """Ticitaire under ruleset 1."""

@@ -14,6 +14,7 @@ from domain.lifecycle import (
     Dealt,
     GameCancelled,
     GameFinished,
+    GameLabelled,
     Place,
     PlayerResigned,
     PlayerSeated,
@@ -266,6 +267,7 @@ class TickleFinished(GameFinished):
 
 FACTS: Final[tuple[type[Fact], ...]] = (
     TickleOpened,
+    GameLabelled,
     PlayerJoined,
     PlayerLeft,
     GameCancelled,

@@ -15,6 +15,7 @@ from domain.dealing import Seeds
 from domain.decider import Command, Decider, Fact, OpenCommand, Reason, RuleViolation, Viewer
 from domain.lifecycle import (
     ExtendDeadline,
+    Label,
     PlayerResigned,
     Resign,
     RunOutOfTime,
@@ -23,12 +24,13 @@ from domain.lifecycle import (
     changed,
     extended,
     in_time,
+    label_of,
     still_open,
     time_out,
 )
 from domain.seating import SEATING_COMMANDS, Rematch, must_have_started
+from domain.tickle import counting, telling
 from domain.tickle import facts as f
-from domain.tickle import telling
 from domain.tickle.facts import HAND, Closing, Ending, LaidCard
 from domain.tickle.grid import Laid
 from domain.tickle.placement import can_lay, faults
@@ -39,6 +41,8 @@ from domain.turns import (
     TurnBegan,
     Unfolding,
     acted,
+    awaited_after,
+    awaits,
     deadline_at,
     leaving,
     must_be_in,
@@ -74,6 +78,7 @@ class OpenTickle(Command):
     player: UUID
     options: f.Options = f.Options()
     rematch: Rematch | None = None
+    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
 
 
 class LayDown(Command):
@@ -125,6 +130,7 @@ def decide(command: Command, table: TickleTable, at: datetime) -> tuple[Fact, ..
             ruleset=RULESET,
             options=command.options,
             rematch=command.rematch,
+            label=command.label,
         )
     if isinstance(command, SEATING_COMMANDS):
         return seating.decide(command, table, deal=lambda seated: _deal(seated, at), after=evolve)
@@ -357,7 +363,7 @@ def command_of(facts: Sequence[Fact], table: TickleTable) -> Command:
     """
     match facts[0]:
         case f.TickleOpened() as fact:
-            return OpenTickle(player=fact.host, options=fact.options, rematch=fact.rematch)
+            return OpenTickle(player=fact.host, options=fact.options, rematch=fact.rematch, label=label_of(facts))
         case f.LaydownPlayed() as fact:
             return LayDown(seat=fact.seat, cards=fact.cards)
         case f.CardDrawn() as fact:
@@ -412,6 +418,10 @@ TICKLE: Final = Decider[TickleTable, TickleView](
     tell=telling.tell,
     score=telling.score,
     note=telling.note,
+    counters=counting.COUNTERS,
+    count=counting.count,
+    awaits=awaits,
+    awaited_after=awaited_after,
     came_to=came_to,
     rematch=rematch,
 )
