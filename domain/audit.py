@@ -1,8 +1,8 @@
 """The audit of a game from its record alone: everything that its log says is worked out again.
 
-A record that was read (``record_reading``) has the bytes, the order and the chain of a log. What is left to show is that
-the game in it was dealt as committed, played by its rules by those who sat there, and counted rightly; and that this log
-is the one that a checkpoint of the server vouches for, and that players have receipts of.
+A record that was read (``record_reading``) has the bytes, the order and the chain of a log. What is left to show is
+that the game in it was dealt as committed, played by its rules by those who sat there, and counted rightly; and that
+this log is the one that a checkpoint of the server vouches for, and that players have receipts of.
 """
 
 from __future__ import annotations
