@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -26,6 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
 from api.archives import lines_in, writing
+from api.auditing import FileReport, audited, read_proof_files, read_receipts, shown, told
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, may_show_password, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
@@ -39,10 +40,12 @@ from api.replays import ReplayView
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
+from domain.audit import Audited, Receipt
 from domain.catalogue import catalogue
 from domain.events import Event
 from domain.games import FACT_TYPES, RULESETS
 from domain.lifecycle import GameOpened
+from domain.notes import LogProof, NoteKey
 from domain.record_reading import lines_of, read_record, read_records
 from domain.records import BrokenRecord, Record, write_record
 from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, PersistenceError, log_end
@@ -582,6 +585,56 @@ def replay(
                 watch(reel, screen, keys, pace=pace)
         except OSError as error:
             _fail(f"no keys can be read here ({error.strerror or error}): ask for --plain or --notation")
+
+
+@app.command("audit")
+def audit_records(
+    files: Annotated[list[Path], typer.Argument(help="Files of records, as `tic export` writes them; .gz if packed.")],
+    key: Annotated[
+        str | None, typer.Option(help="The verifier key of the log, or a file that holds it: from the operator.")
+    ] = None,
+    proofs: Annotated[
+        list[Path] | None, typer.Option(help="Files of proofs that the log has these games: /games/GAME.tlog-proof.")
+    ] = None,
+    receipts: Annotated[
+        Path | None, typer.Option(help="Receipts that players kept: lines of JSON with `game`, `version` and `hash`.")
+    ] = None,
+    without_log: Annotated[bool, typer.Option(help="Check the games alone, not that a signed log has them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a report for machines.")] = False,
+) -> None:
+    """Check games from their records alone: the chain, the deal, every move by the rules, the result, the log's proof.
+
+    It needs no database and no network. The exit status is 0 only if everything holds.
+    """
+    if without_log == (key is not None):
+        raise typer.BadParameter("give the log's --key and --proofs, or say --without-log to check the games alone")
+    try:
+        found = read_proof_files(proofs or [])
+        trusted = None if key is None else NoteKey.parse(Path(key).read_text() if Path(key).is_file() else key)
+        kept = read_receipts(receipts) if receipts else []
+        reports = [_audited(file, trusted, found, kept) for file in files]
+    except OSError as error:
+        _fail(f"{error.filename} can't be read: {error.strerror or error}")
+    except ValueError as error:
+        _fail(str(error))
+    if as_json:
+        sys.stdout.write(told(reports))
+    else:
+        out.print(shown(reports))
+    raise typer.Exit(0 if all(report.holds for report in reports) else 1)
+
+
+def _audited(
+    file: Path, key: NoteKey | None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt]
+) -> FileReport:
+    found: list[Audited | BrokenRecord] = []
+    with lines_in(file) as (lines, position), _progress() as progress:
+        task = progress.add_task(f"Auditing {escape(file.name)}", total=file.stat().st_size)
+        for game in audited(lines, key=key, proofs=proofs, receipts=receipts):
+            found.append(game)
+            progress.update(task, completed=position())
+        progress.update(task, completed=position())
+    return FileReport(str(file), tuple(found))
 
 
 def _events_of(game: str) -> Sequence[Event]:

@@ -123,7 +123,8 @@ def audit(
     Args:
         record: the game, as ``read_records`` has read it.
         proof: that its last event is in the log; None leaves that open.
-        key: of whoever signs the log's checkpoints; it must come from somewhere else than the proof.
+        key: of whoever signs the log's checkpoints, which must come from somewhere else than the proof; None where the
+            game alone is to be checked.
         receipts: what players were told; those of other games are passed over.
         deciders: the rules.
     """
@@ -132,7 +133,7 @@ def audit(
         ((Check.COMMITMENT,), lambda: _commitment(record)),
         ((Check.DEAL, Check.COMMANDS), lambda: _judge(record, deciders)),
         ((Check.RESULT,), lambda: _result(record)),
-        ((Check.INCLUSION,), lambda: _inclusion(record, proof, key)),
+        *[((Check.INCLUSION,), lambda: _inclusion(record, proof, key))] * (key is not None),
         *[((Check.RECEIPTS,), lambda: _receipts(record, own))] * bool(own),
     ]
     checks = {Check.RECORD: Standing.HOLDS} | {check: Standing.OPEN for shown, _ in steps for check in shown}
@@ -277,7 +278,7 @@ def _result(record: Record) -> None:
 def _inclusion(record: Record, proof: LogProof | None, key: NoteKey | None) -> None:
     last = record.events[-1]
     if proof is None or key is None:
-        raise _NotTold("no proof that the log has this game was given, or no key to check it with")
+        raise _NotTold("no proof was given that the log has this game: /games/GAME.tlog-proof is one")
     try:
         checkpoint = read_checkpoint(proof.checkpoint, key)
         verify_inclusion(leaf_hash(last.data), proof.index, checkpoint.size, proof.path, checkpoint.root)

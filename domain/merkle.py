@@ -1,9 +1,9 @@
 """The Merkle tree over all events of the log, as RFC 9162 (section 2.1) has it, kept in tiles.
 
-A leaf is an event's stored bytes. The tree of n leaves is made of complete subtrees, whose hashes never change again, so
-they are kept: 256 of one level together are a *tile* (C2SP tlog-tiles). Tile (t, i) has the hashes of the subtrees of
-256**t leaves with the numbers 256 i to 256 i + 255, as many as are complete. Roots and proofs, of every size that the
-tree ever had, are worked out from the few tiles on their way.
+A leaf is an event's stored bytes. The tree of n leaves is made of complete subtrees, whose hashes never change again,
+so they are kept: 256 of one level together are a *tile* (C2SP tlog-tiles). Tile (t, i) has the hashes of the subtrees
+of 256**t leaves with the numbers 256 i to 256 i + 255, as many as are complete. Roots and proofs, of every size that
+the tree ever had, are worked out from the few tiles on their way.
 
 What makes a proof and what checks one are written apart from each other: who verifies needs nothing of the tiles.
 

@@ -20,7 +20,8 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["Checkpoint", "LogProof", "NotSigned", "NoteKey", "SigningKey", "read_checkpoint", "read_proof", "signed"]
+__all__ = ["Checkpoint", "LogProof", "NotSigned", "NoteKey", "SigningKey", "read_checkpoint", "read_proof"]
+__all__ += ["read_proofs", "signed"]
 
 ED25519: Final = b"\x01"
 """The type of signature, as signed-note numbers them."""
@@ -291,3 +292,15 @@ def read_proof(text: str) -> LogProof:
     if len(path) > MOST_HASHES or any(len(sibling) != hashlib.sha256().digest_size for sibling in path):
         raise ValueError("this is not a proof: its path is not made of hashes")
     return LogProof(int(index), path, checkpoint, extra)
+
+
+def read_proofs(text: str) -> list[LogProof]:
+    """Read proofs that stand one after the other; nothing is verified yet.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    begins = [match.start() for match in re.finditer(rf"^{re.escape(PROOF)}$", text, re.MULTILINE)]
+    if not begins or begins[0]:
+        raise ValueError(f"this is not a proof: its first line is {PROOF!r}")
+    return [read_proof(text[begin:end]) for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]

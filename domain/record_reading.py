@@ -21,7 +21,7 @@ from domain.games import DECIDERS, FACT_TYPES
 from domain.lifecycle import CLOSING, GameOpened, PlayerSeated, SeedsRevealed, Table
 from domain.records import FORMAT, BrokenRecord, Closing, Header, Record, header_of, stored_form
 
-__all__ = ["LONGEST_LINE", "MOST_EVENTS", "lines_of", "read_record", "read_records"]
+__all__ = ["LONGEST_LINE", "MOST_EVENTS", "lines_of", "read_each", "read_record", "read_records"]
 
 LONGEST_LINE: Final = 16 * 1024
 """Bytes of a line, its end included: ten times what the longest event takes."""
@@ -70,6 +70,33 @@ def read_records(lines: Iterable[bytes]) -> Iterator[Record]:
         line = coming.next("")
 
 
+def read_each(lines: Iterable[bytes]) -> Iterator[Record | BrokenRecord]:
+    """Read the records of an archive one by one, and go on behind those that are broken: each is yielded or refused.
+
+    After a wrong line the next header is where reading goes on.
+    """
+    coming, line, begun = _Lines(lines), None, 0
+    while line is not None or coming.peek() is not None:
+        try:
+            line = line or coming.next("the file is empty")
+            begun = coming.number
+            yield _Reading(coming).read(line)
+            line = None
+        except BrokenRecord as broken:
+            yield broken
+            line = coming.taken if coming.number > begun and _is_header(coming.taken) else coming.next_header()
+    if not coming.number:
+        yield BrokenRecord(1, "the file is empty")
+
+
+def _is_header(line: bytes) -> bool:
+    """Tell whether a line says that it begins a record. Whether it is right is another question."""
+    try:
+        return b'"format"' in line and "format" in from_json(line)
+    except (TypeError, ValueError):
+        return False
+
+
 class _Lines:
     """Lines that are counted, and may be looked at before they are taken."""
 
@@ -78,6 +105,8 @@ class _Lines:
         self._peeked: bytes | None = None
         self.number = 0
         """Of the line that was taken last."""
+        self.taken = b""
+        """That line."""
 
     def peek(self) -> bytes | None:
         """Return the next line; None at the end."""
@@ -93,6 +122,7 @@ class _Lines:
         """
         line, self._peeked = self.peek(), None
         self.number += 1
+        self.taken = line or b""
         if line is None:
             raise BrokenRecord(self.number, missing)
         if len(line) > LONGEST_LINE:
@@ -100,6 +130,14 @@ class _Lines:
         if not line.endswith(b"\n"):
             raise BrokenRecord(self.number, "it is cut short: a line ends with a line feed")
         return line
+
+    def next_header(self) -> bytes | None:
+        """Take the next line that begins a record, whatever stands before it; None where there is none."""
+        while self.peek() is not None:
+            with suppress(BrokenRecord):
+                if _is_header(line := self.next("")):
+                    return line
+        return None
 
 
 M = TypeVar("M", Header, Closing)

@@ -1,0 +1,175 @@
+"""The audit of files: records in, a report out, for people and for machines. It needs no database and no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from api.ids import read_id
+from domain.audit import Audited, Check, Receipt, Standing, audit
+from domain.notes import LogProof, NoteKey, read_proofs
+from domain.record_reading import read_each
+from domain.records import BrokenRecord
+
+__all__ = ["REPORT", "FileReport", "audited", "read_proof_files", "read_receipts", "shown", "told"]
+
+REPORT: Final = "tic/audit/v1"
+
+_SIGNS: Final = {
+    Standing.HOLDS: ("yes", "green"),
+    Standing.WRONG: ("WRONG", "bold red"),
+    Standing.OPEN: ("open", "yellow"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file."""
+
+    file: str
+    games: tuple[Audited | BrokenRecord, ...]
+    """Each record, in the order of the file: audited, or refused with its first wrong line."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every check of every game holds."""
+        return bool(self.games) and all(isinstance(game, Audited) and game.holds for game in self.games)
+
+
+def audited(
+    lines: Iterator[bytes], *, key: NoteKey | None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt]
+) -> Iterator[Audited | BrokenRecord]:
+    """Audit the records of a file one by one; broken ones are told, and passed over."""
+    for record in read_each(lines):
+        if isinstance(record, BrokenRecord):
+            yield record
+        else:
+            yield audit(record, proof=proofs.get(record.game), key=key, receipts=receipts)
+
+
+# What an auditor brings
+
+
+def read_proof_files(files: Sequence[Path]) -> dict[UUID, LogProof]:
+    """Read files of proofs, each of which names its game in the `extra` line.
+
+    Raises:
+        OSError: a file can't be read.
+        ValueError: it holds something else than proofs.
+    """
+    found: dict[UUID, LogProof] = {}
+    for file in files:
+        try:
+            for proof in read_proofs(file.read_text(encoding="utf-8")):
+                found[UUID(proof.extra.decode("ascii"))] = proof
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+    return found
+
+
+class _Told(BaseModel):
+    """A receipt as a client kept it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    game: str
+    version: int
+    hash: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+def read_receipts(file: Path) -> list[Receipt]:
+    """Read receipts, a JSON object a line: `game` (an id or a UUID), `version` and `hash`, as a client was answered.
+
+    Raises:
+        OSError: the file can't be read.
+        ValueError: a line is no receipt.
+    """
+    found = []
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        if line.strip():
+            try:
+                told = _Told.model_validate_json(line)
+                found.append(Receipt(_game(told.game), told.version, told.hash))
+            except (ValidationError, ValueError):
+                wanted = '{"game": "...", "version": 12, "hash": "..."}'
+                raise ValueError(f"{file}, line {number}: this is not a receipt, which looks like {wanted}") from None
+    return found
+
+
+def _game(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        return read_id(text, "game")[1]
+
+
+# The report
+
+
+def told(reports: Sequence[FileReport]) -> str:
+    """Return the report as JSON, for machines."""
+    files = [
+        {"file": report.file, "games": [_game_told(game) for game in report.games], "holds": report.holds}
+        for report in reports
+    ]
+    holds = bool(reports) and all(report.holds for report in reports)
+    return json.dumps({"report": REPORT, "files": files, "holds": holds}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _game_told(game: Audited | BrokenRecord) -> dict[str, Any]:
+    if isinstance(game, BrokenRecord):
+        return {"holds": False, "wrong": {"check": Check.RECORD, "line": game.line, "message": game.message}}
+    wrong = game.wrong
+    return {
+        "game": str(game.game),
+        "kind": game.kind,
+        "line": game.line,
+        "events": game.events,
+        "holds": game.holds,
+        "checks": dict(game.checks),
+        "wrong": {"check": wrong.check, "line": wrong.line, "message": wrong.message} if wrong else None,
+        "remarks": list(game.remarks),
+    }
+
+
+def shown(reports: Sequence[FileReport]) -> RenderableType:
+    """Return the report for people: a line for each game, what is wrong, and what it comes to."""
+    checks = list(dict.fromkeys(check for report in reports for game in _audited(report) for check in game.checks))
+    table = Table("line", "game", "kind", "events", *checks, box=None, header_style="bold")
+    notes: list[Text] = []
+    for report in reports:
+        for game in report.games:
+            if isinstance(game, BrokenRecord):
+                table.add_row(str(game.line), "-", "", "", Text("WRONG", "bold red"))
+                notes.append(Text(f"{report.file}, line {game.line}: {game.message}", "red"))
+                continue
+            signs = [Text(*_SIGNS[game.checks[check]]) if check in game.checks else Text("") for check in checks]
+            table.add_row(str(game.line), str(game.game), game.kind, str(game.events), *signs)
+            if game.wrong:
+                notes.append(Text(f"{report.file}, {game.wrong}", "red"))
+            notes += [Text(f"{report.file}, line {game.line}: {remark}", "yellow") for remark in game.remarks]
+    return Group(table, *notes, _sum(reports))
+
+
+def _audited(report: FileReport) -> list[Audited]:
+    return [game for game in report.games if isinstance(game, Audited)]
+
+
+def _sum(reports: Sequence[FileReport]) -> Text:
+    games = [game for report in reports for game in report.games]
+    hold = sum(isinstance(game, Audited) and game.holds for game in games)
+    wrong = sum(isinstance(game, BrokenRecord) or game.wrong is not None for game in games)
+    left = len(games) - hold - wrong
+    if games and hold == len(games):
+        return Text(f"Everything holds: {hold} of {len(games)} games.", "bold green")
+    words = f"Games: {len(games)}. Everything holds: {hold}. Something is wrong: {wrong}. Not all can be told: {left}."
+    return Text(words, "bold red" if wrong else "bold yellow")
