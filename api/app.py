@@ -24,13 +24,17 @@ from api.database import prepare
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unavailable
 from api.live import Live, patiently, stopped
+from api.log_routes import log_routes
+from api.proving import Prover
 from api.records import records_route
 from api.schema import KINDS, LIMITS, PUBLIC, schema
 from api.settings import Settings
+from api.signing import CheckpointFile, Signer
 from api.timekeeper import Timekeeper
 from domain.application import CONNECTIONS, Games
 from domain.events import Event
 from domain.game import Game
+from domain.notes import SigningKey
 from domain.storage import CHANNEL, Datastore, EventRecorder
 from domain.vault import Keyring, Vault
 from projections.hints import Hints
@@ -47,15 +51,20 @@ _logger: Final = structlog.get_logger(__name__)
 
 Keys = Keyring | Callable[[], Keyring]
 """The server's keys, or what tells them as they are now."""
+Signing = tuple[SigningKey, CheckpointFile]
+"""The key that signs the log's checkpoints, and where a copy of the last one is."""
 
 
 class _House:
     """One server between its start and its end."""
 
-    def __init__(self, settings: Settings, url: str, keys: Keys, served: strawberry.Schema) -> None:
+    def __init__(
+        self, settings: Settings, url: str, keys: Keys, served: strawberry.Schema, signing: Signing | None
+    ) -> None:
         self.settings: Final = settings
         self.url: Final = url
         self.keys: Final = keys
+        self.signing: Final = signing
         self.endpoint: Final = GraphQLEndpoint(
             served, context=self.context, limits=LIMITS, graphiql=settings.graphiql, public=PUBLIC
         )
@@ -74,12 +83,12 @@ class _House:
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
         # One for everyone who may want one, so that nobody waits for another: the threads that read, those of the
-        # commands, each follower for its steps, the timekeeper; and one more.
-        connections = self.settings.threads + CONNECTIONS + len(PROJECTIONS) + 2
+        # commands, each follower for its steps, the timekeeper, the signer; and one more.
+        connections = self.settings.threads + CONNECTIONS + len(PROJECTIONS) + 3
         datastore = Datastore(self.url, connections=connections)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
-            world, following, timekeeper = await asyncio.to_thread(self._build, datastore)
+            world, following, timekeeper, signer = await asyncio.to_thread(self._build, datastore)
             stack.push_async_callback(asyncio.to_thread, world.close)  # it waits for commands under way
             self.hints.on(CHANNEL, world.live.wake)
             self.hints.on(TOKENS_CHANNEL, self._tokens.set)
@@ -88,6 +97,8 @@ class _House:
                     self.hints.on(CHANNEL, follower.wake)
                     stack.push_async_callback(_started(follower.run))
             stack.push_async_callback(_started(timekeeper.run))
+            if signer is not None:
+                stack.push_async_callback(_started(signer.run))
             for running in (world.live.run, self._watch_tokens, self.hints.run):
                 stack.push_async_callback(stopped, asyncio.create_task(kept_running(running)))
             self.world = world
@@ -96,7 +107,7 @@ class _House:
             finally:
                 self.world = None
 
-    def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper]:
+    def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper, Signer | None]:
         prepare(datastore)
         recorder = EventRecorder(datastore)
         recorder.appended = self.hints.tell
@@ -110,8 +121,14 @@ class _House:
         live = Live(self.url, self._past, self._newest)
         lobby = LobbyQueries(datastore)
         threads = self.settings.threads
-        world = World(games=games, accounts=accounts, lobby=lobby, live=live, kinds=KINDS, threads=threads)
-        return world, following, timekeeper
+        signer = Signer(datastore, *self.signing) if self.signing else None
+        prover = Prover(
+            datastore, refusal=lambda: signer.refusal if signer else None, key=signer.key if signer else None
+        )
+        world = World(
+            games=games, accounts=accounts, lobby=lobby, live=live, prover=prover, kinds=KINDS, threads=threads
+        )
+        return world, following, timekeeper, signer
 
     async def end_streams(self) -> None:
         """End every socket and event stream: the server is about to stop, and they would hold it up."""
@@ -188,9 +205,14 @@ async def _to_graphql(_: Request) -> Response:
     return RedirectResponse(GRAPHQL_PATH)
 
 
-def create_app(settings: Settings, url: str, keys: Keys, served: strawberry.Schema = schema) -> Starlette:
-    """Return the ASGI application on the database at ``url``. It touches nothing before it starts."""
-    house = _House(settings, url, keys, served)
+def create_app(
+    settings: Settings, url: str, keys: Keys, served: strawberry.Schema = schema, *, signing: Signing | None = None
+) -> Starlette:
+    """Return the ASGI application on the database at ``url``. It touches nothing before it starts.
+
+    Without ``signing`` it shows what others have signed.
+    """
+    house = _House(settings, url, keys, served, signing)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -208,6 +230,7 @@ def create_app(settings: Settings, url: str, keys: Keys, served: strawberry.Sche
         Route("/", _to_graphql),
         Route("/healthz", _healthy),
         records_route(lambda: house.world),
+        *log_routes(lambda: house.world),
         Route(GRAPHQL_PATH, house.endpoint),
         WebSocketRoute(GRAPHQL_PATH, house.endpoint),
     ]

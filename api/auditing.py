@@ -153,9 +153,9 @@ def shown(reports: Sequence[FileReport]) -> RenderableType:
                 notes.append(Text(f"{report.file}, line {game.line}: {game.message}", "red"))
                 continue
             signs = [Text(*_SIGNS[game.checks[check]]) if check in game.checks else Text("") for check in checks]
-            table.add_row(str(game.line), str(game.game), game.kind, str(game.events), *signs)
+            table.add_row(str(game.line), str(game.game)[:8], game.kind, str(game.events), *signs)
             if game.wrong:
-                notes.append(Text(f"{report.file}, {game.wrong}", "red"))
+                notes.append(Text(f"{report.file}, {game.wrong} (game {game.game})", "red"))
             notes += [Text(f"{report.file}, line {game.line}: {remark}", "yellow") for remark in game.remarks]
     return Group(table, *notes, _sum(reports))
 

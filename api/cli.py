@@ -33,12 +33,14 @@ from api.embedded_postgres import EmbeddedPostgresError
 from api.faults import Fault
 from api.ids import read_id
 from api.listening import uvicorn_options
+from api.log_commands import UNSIGNED, log_app, signing_of
 from api.logs import configure_logs, uvicorn_log_config
 from api.records import game_of
 from api.replaying import HAS_KEYS, Reel, keyboard, watch
 from api.replays import ReplayView
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
+from api.signing import Signer
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.audit import Audited, Receipt
 from domain.catalogue import catalogue
@@ -67,6 +69,7 @@ app.add_typer(token_app, name="token")
 app.add_typer(player_app, name="player")
 app.add_typer(db_app, name="db")
 app.add_typer(project_app, name="project")
+app.add_typer(log_app, name="log")
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -151,7 +154,10 @@ def serve(
                 _logger.warning(
                     "the key file lacks keys by which decks are sealed, and their games can't go on", decks_by_key=lost
                 )
-        application = create_app(settings, url, keys)
+        signing = signing_of(settings)
+        if signing is None:
+            _logger.warning(UNSIGNED)
+        application = create_app(settings, url, keys, signing=signing)
         config = uvicorn.Config(
             application,
             host=address[0],
@@ -450,20 +456,27 @@ def project_run() -> None:
     settings = Settings.load()
     configure_logs(settings.log_format)
     signal.signal(signal.SIGTERM, _stop)
-    with _answering(settings) as url, closing(Datastore(url, connections=len(PROJECTIONS) + 1)) as datastore:
-        hints, stop = Hints(url), threading.Event()
+    with _answering(settings) as url, closing(Datastore(url, connections=len(PROJECTIONS) + 2)) as datastore:
+        signing, hints, stop = signing_of(settings), Hints(url), threading.Event()
         followers = [_follower(datastore, name) for name in PROJECTIONS]
-        threads = [threading.Thread(target=follower.run, args=(stop,)) for follower in followers]
-        for follower, thread in zip(followers, threads, strict=True):
+        for follower in followers:
             hints.on(CHANNEL, follower.wake)
-            thread.start()
-        err.print(f"Following the log for {', '.join(PROJECTIONS)}. Stop it with Ctrl-C.")
+        running = [follower.run for follower in followers]
+        if signing is not None:
+            running.append(Signer(datastore, *signing).run)
+        threads = [threading.Thread(target=run, args=(stop,)) for run in running]
         try:
+            for thread in threads:
+                thread.start()
+            err.print(f"Following the log for {', '.join(PROJECTIONS)}. Stop it with Ctrl-C.")
+            if signing is None:
+                err.print(UNSIGNED)
             asyncio.run(hints.run())
         finally:
             stop.set()
             for thread in threads:
-                thread.join()
+                if thread.is_alive():
+                    thread.join()
 
 
 def _game(text: str) -> UUID:

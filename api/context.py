@@ -16,6 +16,7 @@ from api.accounts import Accounts, Caller, Player, Scope
 from api.arrivals import Arrivals
 from api.faults import Forbidden, Unauthenticated
 from api.live import Live
+from api.proving import Prover
 from domain.application import Games
 from domain.game import Game
 from domain.gathering import Told
@@ -40,6 +41,7 @@ class World:
         accounts: Accounts,
         lobby: LobbyQueries,
         live: Live,
+        prover: Prover,
         kinds: Mapping[str, Kind],
         threads: int,
     ) -> None:
@@ -48,6 +50,8 @@ class World:
         self.accounts: Final = accounts
         self.lobby: Final = lobby
         self.live: Final = live
+        self.prover: Final = prover
+        """Shows the log as a whole."""
         self.kinds: Final = kinds
         """How each kind of game is shown."""
         self.facts: Final = {fact: presenter for kind in kinds.values() for fact, presenter in kind.facts.items()}

@@ -12,7 +12,7 @@ import strawberry
 from api.cards import Card, faces
 from api.context import Info
 from api.players import Player, player
-from domain import lifecycle, seating, turns
+from domain import entropy, lifecycle, seating, turns
 from domain.events import Event, acting_player
 
 __all__ = [
@@ -120,7 +120,48 @@ class PlayerLeft(Fact):
     player: Player = strawberry.field(description="Who went.")
 
 
-@strawberry.type(description="The host called the game off before its deal (ruling G3): nothing follows.")
+@strawberry.type(description="A player who came to the table committed to entropy for the deal (ruling G3).")
+class EntropyCommitted(Fact):
+    """A player committed to entropy."""
+
+    player: Player = strawberry.field(description="Who.")
+    commitment: str = strawberry.field(description="SHA-256 of the entropy's 32 bytes, hex.")
+
+
+@strawberry.type(description="The public random value came that the opening names: it goes into the deal.")
+class BeaconGiven(Fact):
+    """The beacon was given."""
+
+    beacon: str = strawberry.field(description="The value.")
+
+
+@strawberry.type(description="The table is closed, and waits for the entropy that players have committed to.")
+class EntropyDue(Fact):
+    """Entropy is due."""
+
+    players: list[Player] = strawberry.field(description="Who owes some, in the order of joining.")
+    deadline: datetime | None = strawberry.field(description="When the time to reveal it runs out.")
+
+
+@strawberry.type(description="A player revealed the entropy behind the commitment.")
+class EntropyRevealed(Fact):
+    """Entropy was revealed."""
+
+    player: Player = strawberry.field(description="Who.")
+    entropy: str = strawberry.field(description="32 bytes, hex.")
+
+
+@strawberry.type(description="A player did not reveal the entropy that was due: the game is called off (ruling G3).")
+class EntropyWithheld(Fact):
+    """Entropy was withheld."""
+
+    player: Player = strawberry.field(description="Who.")
+    deadline: datetime | None = strawberry.field(
+        description="When the time for it had run out; null where the player went, or called the game off, before that."
+    )
+
+
+@strawberry.type(description="The game was called off before its deal (ruling G3): nothing follows.")
 class GameCancelled(Fact):
     """The game was cancelled."""
 
@@ -158,6 +199,13 @@ class TimedOut(Fact):
     deadline: datetime = strawberry.field(description="When the time had run out.")
 
 
+@strawberry.type(description="The game is over and its seeds are held back: what was hidden stays so until then.")
+class SeedsHeldBack(Fact):
+    """The seeds are held back."""
+
+    deadline: datetime | None = strawberry.field(description="Until when.")
+
+
 @strawberry.type(description="The seeds of the deals were revealed: from here on anyone can deal the game again.")
 class SeedsRevealed(Fact):
     """The record is closed."""
@@ -182,24 +230,44 @@ LIFECYCLE_TYPES: Final = (
     GameLabelled,
     PlayerJoined,
     PlayerLeft,
+    EntropyCommitted,
+    BeaconGiven,
+    EntropyDue,
+    EntropyRevealed,
+    EntropyWithheld,
     GameCancelled,
     PlayerSeated,
     TurnBegan,
     PlayerResigned,
     DeadlineExtended,
     TimedOut,
+    SeedsHeldBack,
     SeedsRevealed,
 )
 LIFECYCLE_FACTS: FactPresenters = {
     lifecycle.GameLabelled: lambda fact: GameLabelled(type=fact.topic, label=fact.label),
     seating.PlayerJoined: lambda fact: PlayerJoined(type=fact.topic, player=player(fact.player)),
     seating.PlayerLeft: lambda fact: PlayerLeft(type=fact.topic, player=player(fact.player)),
+    entropy.EntropyCommitted: lambda fact: EntropyCommitted(
+        type=fact.topic, player=player(fact.player), commitment=fact.commitment
+    ),
+    entropy.BeaconGiven: lambda fact: BeaconGiven(type=fact.topic, beacon=fact.beacon),
+    entropy.EntropyDue: lambda fact: EntropyDue(
+        type=fact.topic, players=[player(one) for one in fact.players], deadline=fact.deadline
+    ),
+    entropy.EntropyRevealed: lambda fact: EntropyRevealed(
+        type=fact.topic, player=player(fact.player), entropy=fact.entropy
+    ),
+    entropy.EntropyWithheld: lambda fact: EntropyWithheld(
+        type=fact.topic, player=player(fact.player), deadline=fact.deadline
+    ),
     lifecycle.GameCancelled: lambda fact: GameCancelled(type=fact.topic),
     turns.TurnBegan: lambda fact: TurnBegan(type=fact.topic, seat=fact.seat, round=fact.round, deadline=fact.deadline),
     lifecycle.PlayerSeated: lambda fact: PlayerSeated(type=fact.topic, seat=fact.seat, player=player(fact.player)),
     lifecycle.PlayerResigned: lambda fact: PlayerResigned(type=fact.topic, seat=fact.seat),
     lifecycle.DeadlineExtended: lambda fact: DeadlineExtended(type=fact.topic, deadline=fact.deadline),
     lifecycle.TimedOut: lambda fact: TimedOut(type=fact.topic, seat=fact.seat, deadline=fact.deadline),
+    lifecycle.SeedsHeldBack: lambda fact: SeedsHeldBack(type=fact.topic, deadline=fact.deadline),
     lifecycle.SeedsRevealed: lambda fact: SeedsRevealed(type=fact.topic, seeds=list(fact.seeds)),
 }
 

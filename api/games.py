@@ -27,12 +27,15 @@ from api.errors import (
     refusal,
 )
 from api.facts import FactPresenters, GameEvent
+from api.fairness import USUAL_LENGTHS as LENGTHS_OF_FAIRNESS
+from api.fairness import Fairness, fairness_of
 from api.faults import BadUserInput
 from api.ids import read_id, write_id
 from api.nodes import Node, page_size
 from api.players import Player, player
 from domain.application import GameNotFound, Outcome
 from domain.decider import Command, Fact, OpenCommand, Viewer
+from domain.entropy import owing
 from domain.events import Event
 from domain.game import Game as Record
 from domain.games import RULESETS
@@ -76,18 +79,6 @@ class Seat:
 
     number: int = strawberry.field(description="1 is the first in playing order.")
     player: Player = strawberry.field(description="Who sits there.")
-
-
-@strawberry.type(description="What proves the deal. docs/fairness.md says how to check it, and what it does not prove.")
-class Fairness:
-    """The commitment and what became of it."""
-
-    algorithm: str = strawberry.field(description="The published algorithm of the deal.")
-    deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
-    commitment: str = strawberry.field(description="s_0, hex: what the server committed to before the deal.")
-    seeds: list[str] | None = strawberry.field(
-        description="s_1, s_2, ... in hex: revealed when the game is over, null while they are sealed."
-    )
 
 
 @strawberry.interface(description="Something that you may do now.")
@@ -213,19 +204,26 @@ class Game(Node):
         """Return the caller's seat."""
         return self.viewer.seat or None
 
-    @strawberry.field(description="When the time runs out that is running now (ruling G2); null where none does.")
+    @strawberry.field(
+        description="Whose entropy the deal waits for (ruling G3): they reveal it with revealEntropy, before the "
+        "deadline. Empty where it waits for none."
+    )
+    def entropy_due(self) -> list[Player]:
+        """Return who owes entropy."""
+        return [player(uuid) for uuid in owing(self._table)]
+
+    @strawberry.field(
+        description="When the time runs out that is running now (ruling G2), or seeds come out that are held back "
+        "after the end; null where neither is so."
+    )
     def deadline(self) -> datetime | None:
         """Return the deadline."""
         return self._table.deadline
 
     @strawberry.field(description="What proves the deal.")
     def fairness(self) -> Fairness | None:
-        """Return the commitment, and the seeds once they are revealed."""
-        opened, revealed = self._table.opened, self._table.revealed
-        if opened is None:
-            return None
-        seeds = list(revealed.seeds) if revealed else None
-        return Fairness(algorithm=opened.dealing, deal=opened.deal, commitment=opened.commitment, seeds=seeds)
+        """Return the commitments, and what became of them."""
+        return fairness_of(self._table)
 
     @strawberry.field(
         description="Exactly what you may do in this game; empty if you have no part in it, or it is over: then see "
@@ -266,7 +264,7 @@ class Game(Node):
         """Fold up to an event."""
         world, game_id = info.context.world, self.record.id
         if revealed and self._table.revealed is None:
-            raise BadUserInput("The cards are not revealed before the game is over: ask without `revealed`.")
+            raise BadUserInput("The cards are not revealed before the seeds of the game are: ask without `revealed`.")
         try:
             then = await world.blocking(lambda: world.games.at(game_id, version))
         except GameNotFound:
@@ -307,7 +305,7 @@ REPLAY_EFFORT: Final = 2_000
 EFFORTS: Final = {"Game.position": REPLAY_EFFORT, "Game.rematch": 50, "GameEvent.cards": 20, "GameListing.game": 50}
 USUAL_LENGTHS: Final = {
     "CommandAccepted.events": 3,
-    "Fairness.seeds": 1,
+    **LENGTHS_OF_FAIRNESS,
     "Game.legalActions": 12,
     "Game.players": 3,
     "Game.seats": 3,

@@ -38,6 +38,8 @@ class Grant:
 GRANTS: Final = (
     Grant("game_events", "SELECT"),
     Grant("game_log", "SELECT"),
+    Grant("log_checkpoints", "SELECT"),
+    Grant("log_checkpoints", "INSERT", ("size", "note")),
     Grant("sealed_seeds", "SELECT"),
     Grant("sealed_seeds", "INSERT"),
     Grant("sealed_seeds", "UPDATE", ("key_id", "sealed")),

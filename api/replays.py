@@ -73,8 +73,8 @@ def viewer_of(wanted: ReplayView, table: Table, own: Viewer = PUBLIC) -> Viewer:
     if table.revealed is None:
         yours = f", or for SEAT_{own.seat}, which is yours" if own.seat else ""
         raise StillSealed(
-            f"The cards that {wanted} shows are sealed until the game is over: ask again then. Till then ask for PUBLIC"
-            f"{yours}."
+            f"The cards that {wanted} shows are sealed until the game is over and its seeds are out: ask again then. "
+            f"Till then ask for PUBLIC{yours}."
         )
     seats = len(table.players)
     if wanted.seat > seats:

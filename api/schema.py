@@ -29,6 +29,7 @@ from api.players import Player, PlayersMutation, Token, player
 from api.replays import REPLAY_EFFORTS, REPLAY_LENGTHS, ReplaysQuery
 from api.sharing import Edition, Feed, Offer
 from api.tables import TablesMutation
+from api.transparency import LOG_EFFORTS, LOG_LENGTHS, LogQuery
 from domain.application import GameNotFound
 from domain.dealing import ALGORITHM
 from domain.events import Event
@@ -42,8 +43,10 @@ T = TypeVar("T")
 _KINDS: Final = (ticitaire.KIND, tickle.KIND, poker.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
 LIMITS: Final = Limits(
-    usual_lengths=dict(ChainMap(USUAL_LENGTHS, REPLAY_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))),
-    efforts=dict(ChainMap(EFFORTS, REPLAY_EFFORTS, *(dict(kind.efforts) for kind in _KINDS))),
+    usual_lengths=dict(
+        ChainMap(USUAL_LENGTHS, REPLAY_LENGTHS, LOG_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))
+    ),
+    efforts=dict(ChainMap(EFFORTS, REPLAY_EFFORTS, LOG_EFFORTS, *(dict(kind.efforts) for kind in _KINDS))),
 )
 """What one request may ask for."""
 
@@ -97,7 +100,7 @@ GameId = Annotated[strawberry.ID, strawberry.argument(description="The game's id
 
 
 @strawberry.type(description="What can be asked.")
-class Query(ReplaysQuery):
+class Query(LogQuery, ReplaysQuery):
     """The queries."""
 
     @strawberry.field(description="What this server is and plays.")

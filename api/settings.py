@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -17,11 +18,15 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.embedded_postgres import default_folder, embedded_postgres
+from domain.notes import SigningKey
 from domain.vault import Keyring, SealError, ServerKey
 
 __all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "must_be_replaceable", "write_keys"]
+__all__ += ["write_whole"]
 
 KEY_FILE: Final = "server.key"
+LOG_KEY_FILE: Final = "log.key"
+CHECKPOINT_FILE: Final = "checkpoint"
 
 _logger: Final = structlog.get_logger(__name__)
 
@@ -57,6 +62,10 @@ class Settings(BaseSettings):
     """Where the embedded PostgreSQL keeps its files, and the server's key if none is given."""
     server_key_file: Path | None = None
     """The server's keys, one a line, the current one first; `tic key new --output FILE` makes one."""
+    log_key_file: Path | None = None
+    """The key that signs the log's checkpoints; `tic log key new --name ORIGIN --output FILE` makes one."""
+    checkpoint_file: Path | None = None
+    """A copy of the last checkpoint that is not in the database; beside the server's key if left out."""
     cors_origins: list[str] = ["*"]
     """From which origins browsers may call, as a JSON list. No credentials are allowed in any case."""
     graphiql: bool = True
@@ -133,6 +142,46 @@ class Settings(BaseSettings):
         write_keys(path, Keyring([ServerKey.generate()]), replace=False)  # or another was first
         return Keyring.parse(path.read_text(encoding="ascii"))
 
+    def log_key(self, *, create: bool = False) -> SigningKey | None:
+        """Return the key that signs the log's checkpoints, made now if it is the embedded database's and missing.
+
+        Returns:
+            The key; None where a database is given and no key file: then nothing is signed.
+
+        Raises:
+            SettingsError: there is no key, or the file can't be read.
+        """
+        if self.log_key_file is None and self.database_url is not None:
+            return None
+        path = self.log_key_path
+        if create and self.log_key_file is None and not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            key = SigningKey.new(f"localhost/tic-{secrets.token_hex(8)}")
+            write_whole(path, f"{key.written()}\n", replace=False, called="log's key file")  # or another was first
+        try:
+            return SigningKey.parse(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SettingsError(
+                f"There is no file {path} with the log's key. Make it once: tic log key new --name ORIGIN"
+                f" --output {path}"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"The log's key file {path} can't be used: {error}") from None
+
+    @property
+    def log_key_path(self) -> Path:
+        """Where that key is."""
+        return self.log_key_file or self.folder / LOG_KEY_FILE
+
+    @property
+    def checkpoint_copy(self) -> Path:
+        """Where the copy of the last checkpoint is.
+
+        Raises:
+            SettingsError: a database is given, and neither this file nor the server's key file.
+        """
+        return self.checkpoint_file or self.key_file.with_name(CHECKPOINT_FILE)
+
     def _must_be_there(self, path: Path, *, create: bool) -> None:
         if not create and not path.exists():
             raise SettingsError(
@@ -179,7 +228,12 @@ class KeyFile:
 
 
 def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> bool:
-    """Write a key file, whole or not at all; tell whether it was written.
+    """Write a key file; see ``write_whole``."""
+    return write_whole(path, keyring.write(), replace=replace)
+
+
+def write_whole(path: Path, text: str, *, replace: bool, called: str = "key file") -> bool:
+    """Write a file, whole or not at all, and on disk when this returns; tell whether it was written.
 
     A new one can be read by its owner alone; one that takes the place of another keeps its owner, group and mode, so
     that servers can read it whoever runs this. Without ``replace`` a file that is there stays as it is: the first of
@@ -189,7 +243,7 @@ def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> bool:
         SettingsError: the file can't be written, or not so that it keeps its owner.
     """
     try:
-        draft = _draft(path, keyring.write())
+        draft = _draft(path, text)
         try:
             if replace:
                 draft.replace(path)
@@ -199,9 +253,9 @@ def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> bool:
             return False
         finally:
             draft.unlink(missing_ok=True)
-        _sync(path.parent)  # the name is on disk as well as the key
+        _sync(path.parent)  # the name is on disk as well as what it names
     except OSError as error:
-        raise SettingsError(f"The key file {path} can't be written: {error.strerror}") from None
+        raise SettingsError(f"The {called} {path} can't be written: {error.strerror}") from None
     return True
 
 
@@ -223,7 +277,7 @@ def _draft(path: Path, text: str) -> Path:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     draft = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             if path.exists():
                 _become_like(descriptor, path)
             file.write(text)

@@ -11,12 +11,21 @@ from pydantic import ValidationError
 
 from api.accounts import Scope
 from api.context import Info
-from api.errors import InvalidInputError, invalid_input
+from api.errors import InvalidInput, invalid_input
 from api.facts import Opened, opened_of
+from api.fairness import (
+    EntropyInput,
+    EntropySettings,
+    entropy_settings_of,
+    read_32_bytes,
+    read_beacon,
+    refused_option,
+)
 from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, open_game, play, read_key
 from api.ids import write_id
 from api.players import Player, player
 from domain.decider import Command, OpenCommand
+from domain.entropy import RevealEntropy
 from domain.lifecycle import Resign
 from domain.seating import Cancel, Join, Leave, Seating, Start, TableOpened, TableOptions
 
@@ -28,6 +37,7 @@ __all__ = [
     "open_table",
     "opening_of",
     "plain_action",
+    "read_commitment",
     "settings_of",
 ]
 
@@ -41,7 +51,7 @@ LONGEST_CODE: Final = 64
 
 
 @strawberry.input
-class OpenTableInput:
+class OpenTableInput(EntropyInput):
     """What a table for several is opened with, of whichever kind."""
 
     start_when_full: bool = strawberry.field(
@@ -63,7 +73,7 @@ class OpenTableInput:
 
 
 @strawberry.type
-class TableSettings:
+class TableSettings(EntropySettings):
     """What a table for several was opened with, of whichever kind."""
 
     seats: int = strawberry.field(description="How many players it takes at most.")
@@ -76,6 +86,7 @@ class TableSettings:
 def settings_of(options: TableOptions) -> dict[str, Any]:
     """Return the fields of ``TableSettings``."""
     return {
+        **entropy_settings_of(options),
         "seats": options.seats,
         "start_when_full": options.start_when_full,
         "private": options.private,
@@ -118,7 +129,7 @@ async def open_table(
     kind: str,
     input: OpenTableInput,
     options: type[Options],
-    command: Callable[[UUID, Options], Command],
+    command: Callable[[UUID, Options, str | None], Command],
     wanted: Mapping[str, str],
 ) -> CommandResult:
     """Open a table of a kind, and answer.
@@ -128,29 +139,38 @@ async def open_table(
         kind: which rules are played.
         input: has the options by their names.
         options: the kind's own.
-        command: opens a game for a host with options.
+        command: opens a game for a host with options and, where there is one, a commitment to entropy.
         wanted: what to say of an option that the table does not take.
     """
     info.context.must_have(Scope.PLAY)
-    asked = {name: value for name, value in vars(input).items() if name != "idempotency_key"}
+    asked = {name: value for name, value in vars(input).items() if name not in _NO_OPTIONS}
     try:
         chosen = options(**asked)
+        commitment = read_commitment(input.entropy_commitment)
     except ValidationError as error:
-        return _refused_option(error, wanted)
-    return await open_game(info, kind, lambda host: command(host, chosen), input.idempotency_key)
+        return refused_option(error, wanted)
+    except InvalidInput as error:
+        return invalid_input(str(error), *error.path)
+    return await open_game(info, kind, lambda host: command(host, chosen, commitment), input.idempotency_key)
 
 
-def _refused_option(error: ValidationError, wanted: Mapping[str, str]) -> InvalidInputError:
-    """Tell of the first option that a table does not take, by what is wanted of it."""
-    field = str(error.errors()[0]["loc"][0])
-    first, *others = field.split("_")
-    return invalid_input(wanted[field], first + "".join(map(str.title, others)))
+_NO_OPTIONS: Final = ("idempotency_key", "entropy_commitment")
+
+
+def read_commitment(commitment: str | None) -> str | None:
+    """Return a commitment to entropy.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    return None if commitment is None else read_32_bytes(commitment, "entropyCommitment")
 
 
 _ACTIONS: Final[dict[type[Command], str]] = {
     Join: "joinGame",
     Leave: "leaveGame",
     Start: "startGame",
+    RevealEntropy: "revealEntropy",
     Cancel: "cancelGame",
     Resign: "resignGame",
 }
@@ -169,6 +189,31 @@ class JoinGameInput(PlayInput):
     code: str | None = strawberry.field(
         default=None, description="The invitation of a private table, as its host reads it in the game's `invitation`."
     )
+    entropy_commitment: str | None = strawberry.field(
+        default=None,
+        description="SHA-256, in lower-case hex, of 32 random bytes that you keep to yourself until they are due.",
+    )
+
+
+@strawberry.input(description="Which game to start, with which beacon.")
+class StartGameInput(PlayInput):
+    """Which table."""
+
+    beacon: str | None = strawberry.field(
+        default=None,
+        description="The value of the beacon that the table names, once it is public: 1 to 200 letters, digits and "
+        "./:+=_- with single spaces inside. It is to come after the last player has joined.",
+    )
+
+
+@strawberry.input(description="The entropy behind a commitment.")
+class RevealEntropyInput(PlayInput):
+    """Which table, and what."""
+
+    entropy: str = strawberry.field(
+        description="The 32 bytes, in lower-case hex, whose SHA-256 you have committed to. Send them while the game's "
+        "`entropyDue` names you, and not before: whoever knows them earlier could take them into account."
+    )
 
 
 @strawberry.input(description="Which game to play again.")
@@ -180,6 +225,10 @@ class RematchGameInput:
         default=False,
         description="Seat in the earlier order moved on by one, so that its seat 2 begins; else anew (ruling G4). It "
         "counts for the one who asks first.",
+    )
+    entropy_commitment: str | None = strawberry.field(
+        default=None,
+        description="To entropy of yours for the new game, where that takes it: as joinGame has it.",
     )
     idempotency_key: str | None = strawberry.field(
         default=None,
@@ -202,7 +251,12 @@ class TablesMutation:
         me, code = info.context.must_have(Scope.PLAY).player, (input.code or "").strip()
         if len(code) > LONGEST_CODE or not code.isascii():
             return invalid_input("An invitation has 26 letters and digits: ask the host of the table for it.", "code")
-        return await play(info, input, lambda _: Join(player=me, code=code or None), seated=False)
+        try:
+            commitment = read_commitment(input.entropy_commitment)
+        except InvalidInput as error:
+            return invalid_input(str(error), *error.path)
+        join = Join(player=me, code=code or None, commitment=commitment)
+        return await play(info, input, lambda _: join, seated=False)
 
     @strawberry.mutation(description="Leave a table before its deal; leaving a started game is resigning (ruling G1).")
     async def leave_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
@@ -210,11 +264,31 @@ class TablesMutation:
         me = info.context.must_have(Scope.PLAY).player
         return await play(info, input, lambda _: Leave(player=me))
 
-    @strawberry.mutation(description="The host's: give seats and deal to those who have joined, two at least.")
-    async def start_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
+    @strawberry.mutation(
+        description="The host's: give seats and deal to those who have joined, two at least. Where some of them have "
+        "committed to entropy, it closes the table, and the deal follows the last revealEntropy (ruling G3)."
+    )
+    async def start_game(self, info: Info, input: Annotated[StartGameInput, Input]) -> CommandResult:
         """Start a game."""
         me = info.context.must_have(Scope.PLAY).player
-        return await play(info, input, lambda _: Start(player=me))
+        try:
+            beacon = read_beacon(input.beacon)
+        except InvalidInput as error:
+            return invalid_input(str(error), *error.path)
+        return await play(info, input, lambda _: Start(player=me, beacon=beacon))
+
+    @strawberry.mutation(
+        description="Reveal the entropy that you have committed to (ruling G3), while the game's `entropyDue` names "
+        "you. The last one to do so brings on the deal; if one does not in time, the game is called off."
+    )
+    async def reveal_entropy(self, info: Info, input: Annotated[RevealEntropyInput, Input]) -> CommandResult:
+        """Reveal entropy."""
+        me = info.context.must_have(Scope.PLAY).player
+        try:
+            revealed = read_32_bytes(input.entropy, "entropy")
+        except InvalidInput as error:
+            return invalid_input(str(error), *error.path)
+        return await play(info, input, lambda _: RevealEntropy(player=me, entropy=revealed))
 
     @strawberry.mutation(description="The host's: call the game off before its deal (ruling G3).")
     async def cancel_game(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
@@ -239,7 +313,11 @@ class TablesMutation:
             info,
             lambda: world.blocking(
                 lambda: world.rematches.play_again(
-                    game_uuid(input.game_id), player=me, moved_on=input.moved_on, key=read_key(input.idempotency_key)
+                    game_uuid(input.game_id),
+                    player=me,
+                    moved_on=input.moved_on,
+                    key=read_key(input.idempotency_key),
+                    commitment=read_commitment(input.entropy_commitment),
                 )
             ),
         )

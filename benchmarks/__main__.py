@@ -19,6 +19,7 @@ from benchmarks.poker import measure_poker
 from benchmarks.rules import measure_rules
 from benchmarks.spectators import measure_spectators
 from benchmarks.tickle import measure_tickle
+from benchmarks.transparency import measure_transparency
 
 BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "rules": measure_rules,
@@ -26,6 +27,7 @@ BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "poker": measure_poker,
     "loading": measure_loading,
     "appends": measure_appends,
+    "transparency": measure_transparency,
     "moves": measure_moves,
     "spectators": measure_spectators,
     "idle": measure_idle,

@@ -10,7 +10,7 @@ import asyncio
 import statistics
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -25,7 +25,7 @@ from benchmarks.durability import MISSED, must_be_durable
 from domain.gathering import Gathering, Item
 from domain.storage import Datastore, EventRecorder
 
-__all__ = ["measure_appends"]
+__all__ = ["gathered_per_second", "measure_appends"]
 
 FLOORS = {32: 6.0, 128: 10.0}
 """The least ratio, by the number of writers."""
@@ -58,7 +58,9 @@ def _library_per_second(library: PostgresApplicationRecorder, writers: int) -> f
     return sum(counts) / (time.perf_counter() - started)
 
 
-def _gathered_per_second(recorder: EventRecorder, writers: int) -> float:
+def gathered_per_second(
+    recorder: EventRecorder, writers: int, *, event: Callable[[UUID, int], StoredEvent] = _event
+) -> float:
     """Let coroutines append, as the server's requests do: what comes during a commit goes in the next one."""
 
     def work(items: Sequence[Item[StoredEvent, int]]) -> None:
@@ -75,7 +77,7 @@ def _gathered_per_second(recorder: EventRecorder, writers: int) -> float:
         game, version = uuid4(), 0
         while time.perf_counter() < until:
             version += 1
-            await arrivals.told(partial(gathering.submit, _event(game, version)))
+            await arrivals.told(partial(gathering.submit, event(game, version)))
         return version
 
     async def run() -> float:
@@ -109,7 +111,7 @@ def measure_appends(url: str, _folder: Path) -> Iterator[str]:
         recorder = EventRecorder(ours)
         for writers, floor in FLOORS.items():
             rounds = [
-                (_gathered_per_second(recorder, writers), _library_per_second(library, writers)) for _ in range(ROUNDS)
+                (gathered_per_second(recorder, writers), _library_per_second(library, writers)) for _ in range(ROUNDS)
             ]
             gathered, alone = (statistics.median(found) for found in zip(*rounds, strict=True))
             ok = gathered / alone >= floor

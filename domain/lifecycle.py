@@ -29,6 +29,7 @@ __all__ = [
     "PlayerSeated",
     "Resign",
     "RunOutOfTime",
+    "SeedsHeldBack",
     "SeedsRevealed",
     "Table",
     "Timed",
@@ -41,7 +42,10 @@ __all__ = [
     "label_of",
     "labelled",
     "order_of",
+    "passed",
     "reveal",
+    "reveal_at_last",
+    "reveal_or_hold_back",
     "still_open",
     "time_out",
 ]
@@ -155,7 +159,7 @@ class GameFinished(Fact):
 
 
 class GameCancelled(Fact):
-    """The host called the game off before its deal (G3), which closes the record: nothing was dealt."""
+    """The game was called off before its deal (G3), which closes the record: nothing was dealt."""
 
     topic: ClassVar[str] = "game.GameCancelled"
 
@@ -167,6 +171,12 @@ class SeedsRevealed(Fact):
 
     seeds: tuple[Digest, ...]
     """s_1, s_2, ... in hex, as many as there were deals."""
+
+
+class SeedsHeldBack(Timed):
+    """The game is over, and its seeds are held back until the deadline: until then all stays sealed that is hidden."""
+
+    topic: ClassVar[str] = "game.SeedsHeldBack"
 
 
 CLOSING: Final = (GameCancelled, SeedsRevealed)
@@ -219,6 +229,11 @@ class Table:
     def over(self) -> bool:
         """Whether the game is finished, or was cancelled."""
         return self.finished is not None or self.cancelled
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the game is finished, and its seeds come out at the deadline."""
+        return self.finished is not None and self.revealed is None and self.deadline is not None
 
     @property
     def closed(self) -> bool:
@@ -287,7 +302,7 @@ def evolve(table: T, fact: Fact) -> T:
         case GameCancelled():
             changes |= {"cancelled": True, "deadline": None}
         case SeedsRevealed():
-            changes |= {"revealed": fact, "seeds": table.seeds or _seeds_of(table, fact)}
+            changes |= {"revealed": fact, "deadline": None, "seeds": table.seeds or _seeds_of(table, fact)}
         case _:
             pass
     return changed(table, **changes)
@@ -310,6 +325,26 @@ def reveal(table: Table) -> SeedsRevealed:
     return SeedsRevealed(seeds=tuple(table.seeds.seed(d).hex() for d in range(1, table.deals + 1)))
 
 
+def reveal_or_hold_back(table: Table, until: datetime | None, at: datetime) -> SeedsRevealed | SeedsHeldBack:
+    """Publish the seeds of a game that ends now, or say that they are held back until a later time.
+
+    Raises:
+        LookupError: the table was folded without seeds, so it can't decide.
+    """
+    return reveal(table) if until is None or until <= at else SeedsHeldBack(deadline=until)
+
+
+def reveal_at_last(table: Table, at: datetime) -> SeedsRevealed:
+    """Publish seeds that were held back, once their time has come.
+
+    Raises:
+        RuleViolation: it has not come yet.
+        LookupError: the table was folded without seeds, so it can't decide.
+    """
+    passed(table, at)
+    return reveal(table)
+
+
 def order_of(table: Table, dealt: Dealt) -> tuple[Card, ...] | None:
     """Return the deck order of a deal, or None where its seed is not known."""
     if table.seeds is None or len(table.seeds) < dealt.number:
@@ -328,6 +363,8 @@ def command_of(facts: Sequence[Fact], table: Table) -> Command:
             return Resign(seat=fact.seat)
         case TimedOut():
             return RunOutOfTime()
+        case SeedsRevealed() if table.held_back:
+            return RunOutOfTime()
         case DeadlineExtended() as fact if fact.deadline and table.deadline:
             return ExtendDeadline(seconds=round((fact.deadline - table.deadline).total_seconds()))
         case fact:
@@ -338,7 +375,7 @@ def command_of(facts: Sequence[Fact], table: Table) -> Command:
 def still_open(table: Table, ruling: str) -> None:
     """Refuse any command to a game that is over, by the ruling that ends the kind."""
     if table.cancelled:
-        raise RuleViolation("GAME_CANCELLED", "G3", "This game was cancelled by its host: open another, or join one.")
+        raise RuleViolation("GAME_CANCELLED", "G3", "This game was called off before its deal: open or join another.")
     if table.over:
         raise RuleViolation("GAME_OVER", ruling, "This game is over: it can be read, and another can be opened.")
 
@@ -355,9 +392,18 @@ def time_out(table: Table, at: datetime, seat: int) -> TimedOut:
     Raises:
         RuleViolation: there is no deadline, or it has not passed.
     """
+    return TimedOut(seat=seat, deadline=passed(table, at))
+
+
+def passed(table: Table, at: datetime) -> datetime:
+    """Return the deadline, which has passed (G2).
+
+    Raises:
+        RuleViolation: there is no deadline, or it has not passed.
+    """
     if table.deadline is None or at < table.deadline:
         raise RuleViolation("TIME_IS_LEFT", "G2", "The time has not run out.")
-    return TimedOut(seat=seat, deadline=table.deadline)
+    return table.deadline
 
 
 def extended(table: Table, command: ExtendDeadline) -> DeadlineExtended:

@@ -1,13 +1,13 @@
-"""The log's table, as the eventsourcing library reads it, and the one function by which it is written."""
+"""The log's table, as the eventsourcing library reads it, the one function by which it is written; its checkpoints."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, LiteralString
 
 from psycopg import Cursor
 from psycopg.rows import DictRow
 
-__all__ = ["APPEND_FUNCTION", "APPEND_SIGNATURE", "EVENTS_TABLE", "LOG_LOCK", "MOST_WAIT"]
+__all__ = ["APPEND_FUNCTION", "APPEND_SIGNATURE", "CHECKPOINTS_TRIGGER", "EVENTS_TABLE", "LOG_LOCK", "MOST_WAIT"]
 __all__ += ["create_log", "is_guarded"]
 
 EVENTS_TABLE: Final = "game_events"
@@ -118,6 +118,40 @@ SELECT count(*) = 1 AS guarded FROM pg_trigger
  WHERE tgrelid = to_regclass('public.game_events') AND tgname = '{TRIGGER}' AND tgenabled = 'A'
 """  # noqa: S608 - made of constants
 
+CHECKPOINTS: Final = """
+CREATE TABLE IF NOT EXISTS public.log_checkpoints (
+    size bigint PRIMARY KEY CHECK (size > 0),
+    note text NOT NULL,
+    signed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
+
+CHECKPOINTS_TRIGGER: Final = "log_checkpoints_append_only"
+
+CHECKPOINTS_TRIGGER_FUNCTION: Final = """
+CREATE OR REPLACE FUNCTION public.keep_log_checkpoints() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'what was signed stays: no % of log_checkpoints', TG_OP USING ERRCODE = 'insufficient_privilege';
+END
+$$
+"""
+
+CHECKPOINTS_GUARD: Final = (
+    f"DROP TRIGGER IF EXISTS {CHECKPOINTS_TRIGGER} ON public.log_checkpoints",
+    f"""
+    CREATE TRIGGER {CHECKPOINTS_TRIGGER} BEFORE UPDATE OR DELETE OR TRUNCATE ON public.log_checkpoints
+    FOR EACH STATEMENT EXECUTE FUNCTION public.keep_log_checkpoints()
+    """,
+    f"ALTER TABLE public.log_checkpoints ENABLE ALWAYS TRIGGER {CHECKPOINTS_TRIGGER}",
+)
+
+CHECKPOINTS_GUARDED: Final = f"""
+SELECT to_regclass('public.log_checkpoints') IS NULL
+       OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass('public.log_checkpoints')
+                     AND tgname = '{CHECKPOINTS_TRIGGER}' AND tgenabled = 'A') AS guarded
+"""  # noqa: S608 - made of constants
+
 LOG_VIEW: Final = """
 CREATE OR REPLACE VIEW public.game_log AS
 SELECT notification_id AS position,
@@ -131,12 +165,18 @@ SELECT notification_id AS position,
 
 
 def is_guarded(cursor: Cursor[DictRow]) -> bool:
-    """Tell whether the trigger that refuses changes is there and on."""
-    return cursor.execute(GUARDED).fetchone() == {"guarded": True}
+    """Tell whether the triggers that refuse changes are there and on; of a table that is not there it need not be."""
+    return _holds(cursor, GUARDED) and _holds(cursor, CHECKPOINTS_GUARDED)
+
+
+def _holds(cursor: Cursor[DictRow], query: LiteralString) -> bool:
+    return cursor.execute(query).fetchone() == {"guarded": True}
 
 
 def create_log(cursor: Cursor[DictRow]) -> None:
     """Make the log's table, its function, its guard and the SQL view ``game_log`` where they are missing.
+
+    And the table of its signed checkpoints: those can't be built anew from the log, and are guarded as it is.
 
     Not for every start: making an index or a trigger holds up writers for a moment.
     """
@@ -147,7 +187,13 @@ def create_log(cursor: Cursor[DictRow]) -> None:
     cursor.execute(f"REVOKE EXECUTE ON FUNCTION {APPEND_SIGNATURE} FROM PUBLIC")
     cursor.execute(TRIGGER_FUNCTION)
     cursor.execute("REVOKE EXECUTE ON FUNCTION public.keep_game_events() FROM PUBLIC")
-    if not is_guarded(cursor):
+    if not _holds(cursor, GUARDED):
         for statement in GUARD:
             cursor.execute(statement)
     cursor.execute(LOG_VIEW)
+    cursor.execute(CHECKPOINTS)
+    cursor.execute(CHECKPOINTS_TRIGGER_FUNCTION)
+    cursor.execute("REVOKE EXECUTE ON FUNCTION public.keep_log_checkpoints() FROM PUBLIC")
+    if not _holds(cursor, CHECKPOINTS_GUARDED):
+        for statement in CHECKPOINTS_GUARD:
+            cursor.execute(statement)

@@ -15,6 +15,7 @@ What makes a proof and what checks one are written apart from each other: who ve
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
@@ -22,14 +23,20 @@ from typing import Final, Protocol, TypeAlias
 __all__ = [
     "EMPTY_ROOT",
     "HASH_BYTES",
+    "HEIGHT",
     "WIDTH",
     "NotProved",
+    "Proofs",
     "TileId",
     "Tiles",
     "Tree",
+    "edge",
     "grown",
     "leaf_hash",
     "node_hash",
+    "read_tile_path",
+    "tile_hash",
+    "tile_path",
     "verify_consistency",
     "verify_inclusion",
 ]
@@ -97,13 +104,50 @@ def grown(size: int, tiles: Tiles, leaves: Sequence[bytes]) -> dict[TileId, byte
             tile = before + b"".join(hashes[begin - first : end - first])
             changed[level, index] = tile
             if len(tile) == WIDTH * HASH_BYTES:
-                above.append(_levels(tile)[HEIGHT][0])
+                above.append(tile_hash(tile))
         level, first, hashes = level + 1, begun, above
     return changed
 
 
+def tile_hash(tile: bytes) -> bytes:
+    """Return the hash over a whole tile: a hash of a tile one level above."""
+    return _levels(tile)[HEIGHT][0]
+
+
 def _hashes(tile: bytes) -> list[bytes]:
     return [tile[at : at + HASH_BYTES] for at in range(0, len(tile), HASH_BYTES)]
+
+
+def tile_path(id: TileId, width: int = WIDTH) -> str:
+    """Return the path of a tile below ``tile/``, as C2SP tlog-tiles writes it; of fewer hashes where it is not whole.
+
+    >>> tile_path((0, 1234067)), tile_path((1, 5), 17)
+    ('0/x001/x234/067', '1/005.p/17')
+    """
+    level, number = id
+    groups = f"{number:,}".split(",")
+    groups[0] = groups[0].zfill(3)
+    return f"{level}/{'/'.join([f'x{group}' for group in groups[:-1]] + groups[-1:])}" + (
+        "" if width == WIDTH else f".p/{width}"
+    )
+
+
+def read_tile_path(path: str) -> tuple[TileId, int]:
+    """Return the tile that a path below ``tile/`` names, and how many of its hashes.
+
+    Raises:
+        ValueError: it names none, or is not written as ``tile_path`` writes it.
+    """
+    match = _PATH.fullmatch(path)
+    if match is None:
+        raise ValueError("this is not the path of a tile: level/number, or level/number.p/width")
+    level, number, width = int(match[1]), int(re.sub("[x/]", "", match[2])), int(match[3] or WIDTH)
+    if tile_path((level, number), width) != path or not 1 <= width <= WIDTH:
+        raise ValueError("a tile has one path: no zeros before its number, and .p/1 to .p/255 where it is not whole")
+    return (level, number), width
+
+
+_PATH: Final = re.compile(r"([0-7])/((?:x[0-9]{3}/){0,5}[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?")
 
 
 # Roots and proofs

@@ -10,7 +10,6 @@ Keys are written as Go's ``golang.org/x/mod/sumdb/note`` writes them, so its too
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import re
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ LONGEST_NOTE: Final = 64 * 1024
 MOST_HASHES: Final = 63
 """Of a path to the root of a tree that one could fill."""
 PROOF: Final = "c2sp.org/tlog-proof@v1"
+LONGEST_PROOF: Final = 2 * LONGEST_NOTE
 
 _NAME: Final = re.compile(r"[^\s+\x00-\x1f\x7f]{1,200}")
 _SIGNATURE: Final = re.compile(r"— (\S+) (\S+)")
@@ -154,7 +154,7 @@ def _bytes(text: str) -> bytes:
     """
     try:
         raw = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         raw = b""
     if not raw or _base64(raw) != text:
         raise ValueError("this is not base64")
@@ -170,14 +170,19 @@ def signed(text: str, *keys: SigningKey) -> str:
     Raises:
         ValueError: the text can't be one: it has no line feed at its end, or control characters.
     """
-    if not text.endswith("\n") or _has_control(text):
-        raise ValueError("the text of a note ends with a line feed, and has no other control characters")
+    if not text.endswith("\n") or not _is_plain(text):
+        raise ValueError("the text of a note is Unicode, ends with a line feed, and has no other control characters")
     lines = (f"— {key.public.name} {_base64(key.public.id + key.sign(text))}\n" for key in keys)
     return f"{text}\n{''.join(lines)}"
 
 
-def _has_control(text: str) -> bool:
-    return any(character < " " and character != "\n" for character in text)
+def _is_plain(text: str) -> bool:
+    """Tell whether a text has no control characters but line feeds, and can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return not any(character < " " and character != "\n" for character in text)
 
 
 def _opened(note: str, keys: Sequence[NoteKey]) -> str:
@@ -186,7 +191,7 @@ def _opened(note: str, keys: Sequence[NoteKey]) -> str:
     Raises:
         NotSigned: it is no note, none of the keys has signed it, or a signature of theirs is wrong.
     """
-    if len(note) > LONGEST_NOTE or _has_control(note):
+    if len(note) > LONGEST_NOTE or not _is_plain(note):
         raise NotSigned("this is not a signed note: it is too long, or has control characters")
     text, gap, below = note.rpartition("\n\n")
     lines = below.removesuffix("\n").split("\n")
@@ -238,18 +243,34 @@ def read_checkpoint(note: str, key: NoteKey) -> Checkpoint:
     Raises:
         NotSigned: it is none, of another log, or not signed by that key.
     """
-    text = _opened(note, [key])
+    found = _checkpoint(_opened(note, [key]))
+    if found.origin != key.name:
+        raise NotSigned(f"it is a checkpoint of {found.origin!r}, not of {key.name!r}")
+    return found
+
+
+def claimed(note: str) -> Checkpoint:
+    """Return what a checkpoint says, whoever has signed it: good where it is only passed on to those who verify it.
+
+    Raises:
+        NotSigned: it is none.
+    """
+    text, gap, _ = note.rpartition("\n\n")
+    if not gap or len(note) > LONGEST_NOTE:
+        raise NotSigned("this is not a signed note: it is too long, or no signatures follow an empty line")
+    return _checkpoint(text + "\n")
+
+
+def _checkpoint(text: str) -> Checkpoint:
     origin, *lines = text.removesuffix("\n").split("\n")
-    if origin != key.name:
-        raise NotSigned(f"it is a checkpoint of {origin!r}, not of {key.name!r}")
-    if len(lines) < 2 or not all(lines) or not _NUMBER.fullmatch(lines[0]):
-        raise NotSigned("it is signed, but it is no checkpoint: it tells no number of leaves and root")
+    if len(lines) < 2 or not origin or not all(lines) or not _NUMBER.fullmatch(lines[0]):
+        raise NotSigned("this is no checkpoint: it tells no number of leaves and root")
     try:
         root = _bytes(lines[1])
     except ValueError:
         root = b""
     if len(root) != hashlib.sha256().digest_size:
-        raise NotSigned("it is signed, but its root is not a hash")
+        raise NotSigned("this is no checkpoint: its root is not a hash")
     return Checkpoint(origin, int(lines[0]), root)
 
 
@@ -282,7 +303,7 @@ def read_proof(text: str) -> LogProof:
     """
     head, gap, checkpoint = text.partition("\n\n")
     first, *lines = head.split("\n")
-    if first != PROOF or not gap:
+    if first != PROOF or not gap or len(text) > LONGEST_PROOF:
         raise ValueError(f"this is not a proof: its first line is {PROOF!r}, and a checkpoint follows an empty line")
     extra = _bytes(lines.pop(0).removeprefix("extra ")) if lines and lines[0].startswith("extra ") else b""
     index = lines.pop(0).removeprefix("index ") if lines and lines[0].startswith("index ") else ""

@@ -41,7 +41,9 @@ class Rematches:
                 return game
         return None
 
-    def play_again(self, game_id: UUID, *, player: UUID, moved_on: bool, key: str | None) -> Outcome:
+    def play_again(
+        self, game_id: UUID, *, player: UUID, moved_on: bool, key: str | None, commitment: str | None = None
+    ) -> Outcome:
         """Open the rematch of a finished game, or join it where another player has opened it.
 
         Args:
@@ -49,6 +51,7 @@ class Rematches:
             player: who asks.
             moved_on: seat in the earlier order, moved on by one; it counts for the one who opens.
             key: the same key again returns the first outcome.
+            commitment: to the player's own entropy, where the table takes it.
 
         Raises:
             GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused: nothing was recorded.
@@ -64,6 +67,8 @@ class Rematches:
         if finished.table.finished is None:
             raise RuleViolation("NOT_FINISHED", "G4", "Only a game that was played to its end can be played again.")
         command = opening(finished.table, game_id, player, moved_on)
+        if commitment is not None:
+            command = command.model_copy(update={"commitment": commitment})
         digest = None if key is None else key_digest(player, key)
         again, table = self._table_for(game_id, player, digest)
         if table is not None and table.table.deals and digest not in table.answered:
@@ -72,8 +77,9 @@ class Rematches:
         try:
             return self._games.open(finished.decider.kind, command, player=player, key=key, game_id=again)
         except KeyReused:  # it is there; the key, if there is one, may have joined it
+            join = Join(player=player, commitment=commitment)
             return self._games.handle(
-                again, lambda _: Join(player=player), player=player, expected_version=None, key=key, seated=False
+                again, lambda _: join, player=player, expected_version=None, key=key, seated=False
             )
 
     def _table_for(self, game_id: UUID, player: UUID, key: str | None) -> tuple[UUID, Game | None]:

@@ -14,7 +14,7 @@ from domain.events import Event
 from domain.games import DECIDERS
 from domain.lifecycle import GameFinished, GameOpened, SeedsRevealed, Table
 
-__all__ = ["Result", "SeatResult", "result_of"]
+__all__ = ["Result", "SeatResult", "proved", "result_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
         finished_at=finished_at,
         version=events[-1].seq,
         hash=events[-1].hash,
-        proved=_proved(opened, table.revealed, table.deals),
+        proved=proved(opened, table.revealed, table.deals),
         seats=tuple(
             SeatResult(line.seat, player, line.place, line.points, line.resigned, line.counts)
             for line, player in zip(counted, table.players, strict=True)
@@ -92,9 +92,9 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
     )
 
 
-def _proved(opened: GameOpened, revealed: SeedsRevealed | None, deals: int) -> bool:
+def proved(opened: GameOpened, revealed: SeedsRevealed | None, deals: int) -> bool:
     """Tell whether the seeds of all deals lead back to the commitment, link by link."""
-    if revealed is None or len(revealed.seeds) < deals:
+    if revealed is None or not revealed.seeds or len(revealed.seeds) < deals:
         return False
     chain = [bytes.fromhex(seed) for seed in revealed.seeds]
     again = Seeds.backwards(opened.deal, last=chain[-1], deals=len(chain))

@@ -5,23 +5,48 @@ from __future__ import annotations
 import base64
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import ClassVar, Final, TypeVar
+from datetime import datetime
+from typing import Final, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from domain import lifecycle
-from domain.dealing import NO_ENTROPY, Seeds, seat_order
+from domain import entropy
+from domain.dealing import Seeds, seat_order
 from domain.decider import Command, Fact, OpenCommand, RuleViolation, Viewer, fold
-from domain.lifecycle import GameCancelled, GameOpened, PlayerSeated, Table, changed, labelled, still_open
+from domain.entropy import BeaconGiven, Entropy, EntropyDue, EntropyWithheld, RevealEntropy, beacon_of, commitment_of
+from domain.lifecycle import (
+    ExtendDeadline,
+    GameCancelled,
+    PlayerSeated,
+    RunOutOfTime,
+    Table,
+    changed,
+    extended,
+    in_time,
+    labelled,
+    still_open,
+)
+from domain.tables import (
+    SEATING_COMMANDS,
+    Cancel,
+    Join,
+    Leave,
+    OpenTable,
+    PlayerJoined,
+    PlayerLeft,
+    Rematch,
+    Seating,
+    SharedTable,
+    Start,
+    TableOpened,
+    TableOptions,
+)
 
 __all__ = [
     "SEATING_COMMANDS",
     "Cancel",
     "Join",
     "Leave",
+    "OpenTable",
     "PlayerJoined",
     "PlayerLeft",
     "Rematch",
@@ -30,12 +55,14 @@ __all__ = [
     "Start",
     "TableOpened",
     "TableOptions",
+    "belongs_before_the_deal",
     "command_of",
     "decide",
     "entropies",
     "evolve",
     "invitation",
     "invitation_for",
+    "must_be_host",
     "must_have_started",
     "open_commands",
     "opening",
@@ -44,172 +71,41 @@ __all__ = [
 FEWEST_PLAYERS: Final = 2
 
 
-class Seating(StrEnum):
-    """How seats are given (G4)."""
-
-    SHUFFLED = "shuffled"
-    """By the committed shuffle of the players in the order of joining."""
-    AS_JOINED = "as-joined"
-    """In the order of joining."""
-
-
-class TableOptions(BaseModel):
-    """What every table for several can ask for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    seats: int
-    """How many players it takes at most."""
-    start_when_full: bool = False
-    """Deal as soon as the last seat is taken; else the host starts."""
-    private: bool = False
-    """Join with the invitation only."""
-    seating: Seating = Seating.SHUFFLED
-    """How seats are given (G4)."""
-    turn_seconds: int | None = Field(default=None, ge=5, le=30 * 24 * 3600)
-    """Time for each turn (G2); None for no limit."""
-
-
-class Rematch(BaseModel):
-    """The game that is played again, and who may join."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    game: UUID
-    players: tuple[UUID, ...]
-    """Those who sat there, seat 1 first: they join without an invitation, and nobody else joins."""
-    moved_on: bool
-    """They are seated in that order moved on by one, so that its seat 2 is seat 1; else anew (G4)."""
-
-
-class TableOpened(GameOpened):
-    """A table for several was opened. Each kind has its own, with its options."""
-
-    options: TableOptions
-    rematch: Rematch | None = None
-    """Null where it is no rematch."""
-
-    @property
-    def takes(self) -> int:
-        """How many players it takes at most."""
-        return min(self.options.seats, len(self.rematch.players)) if self.rematch else self.options.seats
-
-
-class PlayerJoined(Fact):
-    """A player came to the table; the host is the first to."""
-
-    topic: ClassVar[str] = "game.PlayerJoined"
-
-    player: UUID
-
-
-class PlayerLeft(Fact):
-    """A player went before the deal."""
-
-    topic: ClassVar[str] = "game.PlayerLeft"
-
-    player: UUID
-
-
-class Join(Command):
-    """Come to an open table (G3)."""
-
-    name: ClassVar[str] = "game.Join"
-
-    player: UUID
-    code: str | None = Field(default=None, max_length=64)
-    """The invitation of a private table."""
-
-
-class Leave(Command):
-    """Go before the deal; after it, resign (G1)."""
-
-    name: ClassVar[str] = "game.Leave"
-
-    player: UUID
-
-
-class Start(Command):
-    """The host's: deal to those who have joined (G3)."""
-
-    name: ClassVar[str] = "game.Start"
-
-    player: UUID
-
-
-class Cancel(Command):
-    """The host's: call the game off before its deal (G3)."""
-
-    name: ClassVar[str] = "game.Cancel"
-
-    player: UUID
-
-
-SEATING_COMMANDS: Final = (Join, Leave, Start, Cancel)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SharedTable(Table):
-    """The part of a state that every game for several has."""
-
-    joined: tuple[UUID, ...] = ()
-    """Who is at the table, in the order of joining; it stays as it was when the cards were dealt."""
-
-    @property
-    def table_opened(self) -> TableOpened:
-        """The opening, with the table's options.
-
-        Raises:
-            LookupError: the table is not opened yet.
-        """
-        if isinstance(self.opened, TableOpened):
-            return self.opened
-        raise LookupError("the table is not opened yet")
-
-    @property
-    def takes(self) -> int:
-        """How many players the table takes at most."""
-        return self.table_opened.takes
-
-    @property
-    def company(self) -> tuple[UUID, ...]:
-        """Who is at the table, with a seat or before there are seats, in the order of joining."""
-        return self.joined
-
-
 S = TypeVar("S", bound=SharedTable)
 
 
 def opening(
     fact: type[TableOpened],
     table: SharedTable,
+    command: OpenTable,
     *,
-    player: UUID,
     ruleset: int,
-    options: TableOptions,
-    rematch: Rematch | None,
-    label: str | None,
+    at: datetime,
 ) -> tuple[Fact, ...]:
     """Return the facts of a table that a player opens, who joins it as the first.
 
     Raises:
+        RuleViolation: a rule refuses it.
         LookupError: the table was folded without seeds.
     """
     if table.seeds is None:
         raise LookupError("a game is opened with its seeds")
     if table.opened is not None:
         raise ValueError("a game is opened once")
-    if rematch is not None and player not in rematch.players:
+    player, options = command.player, command.options
+    if command.rematch is not None and player not in command.rematch.players:
         raise _not_invited_to_the_rematch()
+    entropy.must_have_fitting_seal(options, at)
+    committed = entropy.commit(options, player, command.commitment)
     opened = fact(
         ruleset=ruleset,
         host=player,
         deal=table.seeds.deal,
         commitment=table.seeds.commitment.hex(),
         options=options,
-        rematch=rematch,
+        rematch=command.rematch,
     )
-    return opened, *labelled(label), PlayerJoined(player=player)
+    return opened, *labelled(command.label), PlayerJoined(player=player), *committed
 
 
 def _not_invited_to_the_rematch() -> RuleViolation:
@@ -218,7 +114,7 @@ def _not_invited_to_the_rematch() -> RuleViolation:
 
 def entropies(table: SharedTable) -> tuple[str, ...]:
     """Return the players' own entropy in the order of joining."""
-    return (NO_ENTROPY,) * len(table.joined)
+    return entropy.entropies(table, table.joined)
 
 
 def invitation(seeds: Seeds) -> str:
@@ -242,14 +138,27 @@ def invitation_for(table: Table, viewer: Viewer) -> str | None:
 # What a command leads to
 
 
+def belongs_before_the_deal(command: Command, table: SharedTable) -> bool:
+    """Whether a command concerns how the table comes to its deal, also where it comes too late for that."""
+    if isinstance(command, (RunOutOfTime, ExtendDeadline)):
+        return table.gathers_entropy
+    return isinstance(command, SEATING_COMMANDS)
+
+
 def decide(
-    command: Command, table: S, deal: Callable[[S], tuple[Fact, ...]], after: Callable[[S, Fact], S]
+    command: Command,
+    table: S,
+    at: datetime,
+    *,
+    deal: Callable[[S], tuple[Fact, ...]],
+    after: Callable[[S, Fact], S],
 ) -> tuple[Fact, ...]:
-    """Return the facts of a command of ``SEATING_COMMANDS`` before the deal.
+    """Return the facts of a command that ``belongs_before_the_deal``.
 
     Args:
         command: the command.
         table: the table.
+        at: when it is given.
         deal: returns the facts of the deal, once seats are given.
         after: the kind's own evolve.
 
@@ -260,39 +169,74 @@ def decide(
     still_open(table, "G3")
     if table.deals:
         raise RuleViolation("ALREADY_STARTED", "G3", "This game has started: it can be watched; open or join another.")
+
+    def seat_and_deal(ready: S) -> tuple[Fact, ...]:
+        seated = tuple(PlayerSeated(seat=seat, player=player) for seat, player in enumerate(_order(ready), 1))
+        return *seated, *deal(fold(after, ready, seated))
+
     match command:
+        case RevealEntropy():
+            return entropy.reveal(command, table, at, deal=seat_and_deal, after=after)
+        case _ if table.due:
+            return _decide_while_due(command, table, at)
         case Join(player=player):
             _must_be_admitted(command, table)
-            joined = PlayerJoined(player=player)
-            with_it = after(table, joined)
-            opened = table.table_opened
-            full = len(with_it.joined) == opened.takes
-            if not (full and opened.options.start_when_full):
-                return (joined,)
-            return joined, *_start(with_it, deal, after)
+            options = table.table_opened.options
+            committed = entropy.commit(options, player, command.commitment, table.committed)
+            joined = (PlayerJoined(player=player), *committed)
+            with_it = fold(after, table, joined)
+            if not (len(with_it.joined) == table.takes and options.start_when_full):
+                return joined
+            return *joined, *entropy.begin(with_it, None, at, deal=seat_and_deal, after=after)
         case Leave(player=player):
-            if player == table.table_opened.host:
-                raise RuleViolation("HOST_STAYS", "G3", "You are the host of this table: cancel the game instead.")
-            if player not in table.joined:
-                raise RuleViolation("NOT_AT_THE_TABLE", "G3", "You have not joined this table.")
+            _must_be_a_guest(table, player)
             return (PlayerLeft(player=player),)
         case Start(player=player):
-            _must_be_host(table, player)
+            must_be_host(table, player)
             if len(table.joined) < FEWEST_PLAYERS:
                 raise RuleViolation(
                     "TOO_FEW_PLAYERS", "G3", f"It takes {FEWEST_PLAYERS} players to start: wait until another joins."
                 )
-            return _start(table, deal, after)
+            return entropy.begin(table, command.beacon, at, deal=seat_and_deal, after=after)
         case Cancel(player=player):
-            _must_be_host(table, player)
+            must_be_host(table, player)
             return (GameCancelled(),)
         case _:
             raise TypeError(f"{type(command).__name__} is no command of a table before its deal")
 
 
-def _must_be_host(table: SharedTable, player: UUID) -> None:
-    if player != table.table_opened.host:
+def _decide_while_due(command: Command, table: SharedTable, at: datetime) -> tuple[Fact, ...]:
+    """Decide what there is to decide while entropy is due: a table that loses a player then is called off (G3)."""
+    match command:
+        case RunOutOfTime():
+            withheld = entropy.run_out(table, at)
+            return *withheld, *(PlayerLeft(player=fact.player) for fact in withheld), GameCancelled()
+        case ExtendDeadline():
+            return (extended(table, command),)
+        case Leave(player=player):
+            in_time(table, at)
+            _must_be_a_guest(table, player)
+            return *entropy.withhold(table, player), PlayerLeft(player=player), GameCancelled()
+        case Cancel(player=player):
+            in_time(table, at)
+            must_be_host(table, player)
+            return *entropy.withhold(table, player), GameCancelled()
+        case _:
+            message = "This table is closed and waits for the entropy that its players have committed to."
+            raise RuleViolation("ENTROPY_IS_DUE", "G3", message)
+
+
+def must_be_host(table: Table, player: UUID) -> None:
+    """Refuse what is for the host alone to do."""
+    if table.opened is None or player != table.opened.host:
         raise RuleViolation("NOT_THE_HOST", "G3", "Only the host, who opened the table, starts or cancels the game.")
+
+
+def _must_be_a_guest(table: SharedTable, player: UUID) -> None:
+    if player == table.table_opened.host:
+        raise RuleViolation("HOST_STAYS", "G3", "You are the host of this table: cancel the game instead.")
+    if player not in table.joined:
+        raise RuleViolation("NOT_AT_THE_TABLE", "G3", "You have not joined this table.")
 
 
 def _must_be_admitted(command: Join, table: SharedTable) -> None:
@@ -311,11 +255,6 @@ def _must_be_admitted(command: Join, table: SharedTable) -> None:
         raise RuleViolation("TABLE_FULL", "G3", "Every seat of this table is taken: join another, or open one.")
 
 
-def _start(table: S, deal: Callable[[S], tuple[Fact, ...]], after: Callable[[S, Fact], S]) -> tuple[Fact, ...]:
-    seated = tuple(PlayerSeated(seat=seat, player=player) for seat, player in enumerate(_order(table), 1))
-    return *seated, *deal(fold(after, table, seated))
-
-
 def _order(table: SharedTable) -> tuple[UUID, ...]:
     """Return the players in the order of their seats (G4)."""
     opened = table.table_opened
@@ -326,7 +265,7 @@ def _order(table: SharedTable) -> tuple[UUID, ...]:
         return table.joined
     if table.seeds is None:
         raise LookupError("seats are shuffled with the seeds")
-    return seat_order(table.joined, table.seeds, entropies=entropies(table))
+    return seat_order(table.joined, table.seeds, entropies=entropies(table), beacon=table.beacon)
 
 
 def must_have_started(table: SharedTable) -> None:
@@ -345,9 +284,11 @@ def evolve(table: S, fact: Fact) -> S:
             return changed(table, version=table.version + 1, joined=(*table.joined, player))
         case PlayerLeft(player=player):
             joined = tuple(other for other in table.joined if other != player)
-            return changed(table, version=table.version + 1, joined=joined)
+            # Who goes before the start takes the commitment away; later it stays, to show who withheld what.
+            kept = table.committed if table.due else tuple(one for one in table.committed if one.player != player)
+            return changed(table, version=table.version + 1, joined=joined, committed=kept)
         case _:
-            return lifecycle.evolve(table, fact)
+            return entropy.evolve(table, fact)
 
 
 # Back from facts to the command, and what is open
@@ -365,15 +306,18 @@ def command_of(facts: Sequence[Fact], table: SharedTable) -> Command:
         case PlayerJoined(player=player):
             opened = table.table_opened
             by_code = opened.options.private and opened.rematch is None and table.seeds is not None
-            return Join(player=player, code=invitation(table.seeds) if by_code and table.seeds else None)
+            code = invitation(table.seeds) if by_code and table.seeds else None
+            return Join(player=player, code=code, commitment=commitment_of(facts))
         case PlayerLeft(player=player):
             return Leave(player=player)
-        case PlayerSeated():
-            return Start(player=table.table_opened.host)
-        case GameCancelled():
+        case BeaconGiven() | EntropyDue() | PlayerSeated():
+            return Start(player=table.table_opened.host, beacon=beacon_of(facts))
+        case EntropyWithheld(player=player, deadline=None) if any(isinstance(fact, PlayerLeft) for fact in facts):
+            return Leave(player=player)
+        case GameCancelled() | EntropyWithheld(deadline=None):
             return Cancel(player=table.table_opened.host)
         case _:
-            return lifecycle.command_of(facts, table)
+            return entropy.command_of(facts, table)
 
 
 def open_commands(table: SharedTable, viewer: Viewer) -> tuple[OpenCommand, ...]:
@@ -381,10 +325,14 @@ def open_commands(table: SharedTable, viewer: Viewer) -> tuple[OpenCommand, ...]
     if table.opened is None or table.deals or table.over or viewer.player is None:
         return ()
     opened, player = table.table_opened, viewer.player
+    reveal = entropy.may_reveal(table, viewer)
     if player == opened.host:
-        start = (Start(player=player),) if len(table.joined) >= FEWEST_PLAYERS else ()
-        return *start, Cancel(player=player)
+        ready = len(table.joined) >= FEWEST_PLAYERS and not table.due
+        start: OpenCommand = Start(player=player) if opened.options.beacon is None else Start
+        return *reveal, *((start,) if ready else ()), Cancel(player=player)
     if player in table.joined:
-        return (Leave(player=player),)
+        return *reveal, Leave(player=player)
     invited = player in opened.rematch.players if opened.rematch else not opened.options.private
-    return (Join(player=player),) if invited and len(table.joined) < opened.takes else ()
+    if not invited or table.due or len(table.joined) >= opened.takes:
+        return ()
+    return (Join,) if opened.options.entropy is Entropy.DEMANDED else (Join(player=player),)

@@ -379,6 +379,11 @@ class Logged:
             raise ValueError(f"this program knows no fact {topic}") from None
 
     @property
+    def data(self) -> bytes:
+        """The bytes that are stored."""
+        return self._state
+
+    @property
     def event(self) -> Event:
         """The event.
 

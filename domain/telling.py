@@ -14,13 +14,25 @@ from types import MappingProxyType
 from typing import Final
 
 from domain.cards import Card
-from domain.decider import Fact, Names
+from domain.decider import Fact, Names, write_instant
+from domain.entropy import (
+    BeaconGiven,
+    Entropy,
+    EntropyCommitted,
+    EntropyDue,
+    EntropyOptions,
+    EntropyRevealed,
+    EntropyTable,
+    EntropyWithheld,
+    owing,
+)
 from domain.lifecycle import (
     DeadlineExtended,
     GameCancelled,
     GameLabelled,
     PlayerResigned,
     PlayerSeated,
+    SeedsHeldBack,
     SeedsRevealed,
     Table,
     TimedOut,
@@ -32,6 +44,7 @@ __all__ = [
     "NOBODY_NAMED",
     "WIDTH",
     "counted",
+    "fairness",
     "folded",
     "lasting",
     "listed",
@@ -160,7 +173,24 @@ def folded(label: str, parts: Iterable[str]) -> list[str]:
 def terms(options: TableOptions, *of_the_kind: str) -> tuple[str, ...]:
     """Return what a table for several asks for, beginning with what its kind does."""
     time = () if options.turn_seconds is None else (f"{lasting(options.turn_seconds)} for each turn",)
-    return *of_the_kind, *time
+    return *of_the_kind, *time, *fairness(options)
+
+
+def fairness(options: EntropyOptions) -> tuple[str, ...]:
+    """Return what a table asks for that concerns the fairness of its deal."""
+    entropy = {
+        Entropy.NONE: (),
+        Entropy.ALLOWED: ("entropy of the players",),
+        Entropy.DEMANDED: ("everyone's entropy",),
+    }
+    beacon = () if options.beacon is None else (f"the beacon “{options.beacon}”",)
+    seal = () if options.sealed_until is None else (f"the seeds held back until {_minute(options.sealed_until)}",)
+    return *entropy[options.entropy], *beacon, *seal
+
+
+def _minute(at: datetime) -> str:
+    """Return a time to the minute, in UTC."""
+    return f"{write_instant(at)[:16].replace('T', ' ')} UTC"
 
 
 def opening(opened: TableOpened, game: str, *of_the_kind: str) -> str:
@@ -197,13 +227,40 @@ def tell(fact: Fact, before: Table, after: Table, names: Names = NOBODY_NAMED) -
             return f"The time of {named(seat, names)} runs out."
         case DeadlineExtended(deadline=deadline):
             return f"No server ran for a while: {_more_time(before.deadline, deadline)}."
+        case GameCancelled() if isinstance(before, EntropyTable) and before.due:
+            return "The game is called off before the deal."
         case GameCancelled():
             return "The host calls the game off before the deal."
+        case SeedsHeldBack(deadline=datetime() as until):
+            return f"The seeds are held back until {_minute(until)}."
         case SeedsRevealed(seeds=seeds):
             several = f"seeds of the {len(seeds)} deals are" if len(seeds) > 1 else "seed of the deal is"
             return f"The {several} revealed: anyone can deal the game again and check it."
         case _:
+            return _told_of_entropy(fact, after)
+
+
+def _told_of_entropy(fact: Fact, after: Table) -> str:
+    match fact:
+        case EntropyCommitted():
+            return "The player commits to entropy for the deal."
+        case BeaconGiven(beacon=beacon):
+            return f"The beacon is given as “{beacon}”."
+        case EntropyDue(players=players):
+            return f"The table is closed, and waits for the entropy of {counted(len(players), 'player')}."
+        case EntropyRevealed():
+            return f"A player reveals entropy for the deal, and {_owing(after)}."
+        case EntropyWithheld(deadline=None):
+            return "A player withholds the entropy that is due."
+        case EntropyWithheld():
+            return "A player has not revealed the entropy in time."
+        case _:
             raise LookupError(f"there are no words for {fact.topic}")
+
+
+def _owing(table: Table) -> str:
+    owed = len(owing(table))
+    return f"{counted(owed, 'player')} {'owes' if owed == 1 else 'owe'} some yet" if owed else "nobody owes any more"
 
 
 def _resigned(before: Table, seat: int, names: Names) -> str:

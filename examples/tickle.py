@@ -114,7 +114,7 @@ def main():
     opened = send(url, host, "openTickle", "OpenTickleInput", seats=args.players, deck=args.deck, private=True)["game"]
     for guest in guests:
         send(url, guest, "joinGame", "JoinGameInput", gameId=opened["id"], code=opened["invitation"])
-    tell(send(url, host, "startGame", "PlayInput", gameId=opened["id"])["events"])
+    tell(send(url, host, "startGame", "StartGameInput", gameId=opened["id"])["events"])
 
     views = {}
     for token in tokens:  # each player sees the table with another hand open

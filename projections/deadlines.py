@@ -12,7 +12,7 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 
 from domain.events import Event
-from domain.lifecycle import DeadlineExtended, GameFinished, Timed
+from domain.lifecycle import CLOSING, DeadlineExtended, GameFinished, Timed
 from domain.storage import Datastore, Logged
 
 __all__ = ["Deadline", "DeadlineQueries", "Deadlines"]
@@ -44,7 +44,7 @@ class Deadlines:
     def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
         """Take in the next events of the log."""
         for logged in events:
-            if issubclass(logged.fact_type, (Timed, GameFinished)):  # the others are not read at all
+            if issubclass(logged.fact_type, (Timed, GameFinished, *CLOSING)):  # the others are not read at all
                 self._take_in(cursor, logged.event)
 
     @staticmethod

@@ -13,6 +13,7 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 from psycopg.sql import SQL, Composable
 
+from domain.entropy import EntropyDue
 from domain.events import Event
 from domain.lifecycle import Dealt, GameCancelled, GameFinished, GameOpened, PlayerSeated
 from domain.seating import PlayerJoined, PlayerLeft, TableOpened
@@ -34,7 +35,8 @@ TABLES: Final = (
         opened_at timestamptz NOT NULL,
         changed_at timestamptz NOT NULL,
         version bigint NOT NULL,
-        ending text
+        ending text,
+        closed boolean NOT NULL
     )
     """,
     "CREATE INDEX IF NOT EXISTS lobby_games_by_kind ON lobby_games (kind, position)",
@@ -54,12 +56,12 @@ TABLES: Final = (
 
 
 JOINABLE: Final = (
-    "status = 'open' AND NOT private"
+    "status = 'open' AND NOT private AND NOT closed"
     " AND takes > (SELECT count(*) FROM read_models.lobby_players p WHERE p.game = g.game)"
 )
 
 
-LISTED: Final = (GameOpened, PlayerJoined, PlayerSeated, PlayerLeft, Dealt, GameFinished, GameCancelled)
+LISTED: Final = (GameOpened, PlayerJoined, EntropyDue, PlayerSeated, PlayerLeft, Dealt, GameFinished, GameCancelled)
 """What the list takes in; of all other facts it only notes that they came."""
 
 
@@ -76,7 +78,7 @@ class Lobby:
     """The projection. Positions are those of the event that opened the game, so newer games have greater ones."""
 
     name: str = "lobby"
-    version: int = 2
+    version: int = 3
     tables: tuple[str, ...] = ("lobby_games", "lobby_players")
 
     def create_tables(self, cursor: Cursor[DictRow]) -> None:
@@ -106,7 +108,7 @@ class Lobby:
                 if isinstance(fact, TableOpened):
                     takes, private = fact.takes, fact.options.private or fact.rematch is not None
                 cursor.execute(
-                    "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, NULL)",
+                    "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, NULL, FALSE)",
                     (
                         event.game,
                         logged.position,
@@ -127,6 +129,8 @@ class Lobby:
                 self._take_in_player(cursor, event, fact.player, fact.seat)
             case PlayerLeft():
                 cursor.execute("DELETE FROM lobby_players WHERE game = %s AND player = %s", (event.game, fact.player))
+            case EntropyDue():
+                cursor.execute("UPDATE lobby_games SET closed = TRUE WHERE game = %s", (event.game,))
             case Dealt():
                 cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.PLAYING, event.game))
             case GameFinished():
@@ -167,6 +171,8 @@ class GameRow:
     changed_at: datetime
     version: int
     ending: str | None
+    closed: bool
+    """Whether nobody can join any more, though it is not dealt: it waits for entropy that players have committed to."""
     players: tuple[UUID, ...]
     """Who is at the table, in the order of joining."""
     seated: tuple[UUID, ...]

@@ -7,10 +7,11 @@ from typing import Final
 from projections.deadlines import Deadlines
 from projections.lobby import Lobby
 from projections.tables import Projection
+from projections.transparency import Transparency
 
 __all__ = ["PROJECTIONS"]
 
-_MODELS: Final[tuple[Projection, ...]] = (Lobby(), Deadlines())
+_MODELS: Final[tuple[Projection, ...]] = (Lobby(), Deadlines(), Transparency())
 
 PROJECTIONS: Final = {projection.name: projection for projection in _MODELS}
 """By name."""

@@ -9,8 +9,10 @@ from pydantic import ValidationError
 
 from api.accounts import Scope
 from api.context import Info
-from api.errors import invalid_input
+from api.errors import InvalidInput, invalid_input
+from api.fairness import EntropyInput, refused_option
 from api.games import CommandResult, MoveInput, PlayInput, open_game, play
+from api.tables import read_commitment
 from domain.lifecycle import Resign
 from domain.ticitaire import facts as f
 from domain.ticitaire import rules
@@ -19,7 +21,7 @@ __all__ = ["TicitaireMutation"]
 
 
 @strawberry.input(description="What a table of Ticitaire is opened with.")
-class OpenTicitaireInput:
+class OpenTicitaireInput(EntropyInput):
     """A new game."""
 
     take_back: bool = strawberry.field(default=False, description="Moves may be taken back (ruling S11).")
@@ -62,18 +64,32 @@ Input = strawberry.argument(description="The request.")
 class TicitaireMutation:
     """The mutations of Ticitaire."""
 
-    @strawberry.mutation(description="Open a game of Ticitaire. It is dealt at once.")
+    @strawberry.mutation(
+        description="Open a game of Ticitaire. It is dealt at once, unless you commit to entropy, which revealEntropy "
+        "then brings into the deal, or name a beacon, with which startGame deals."
+    )
     async def open_ticitaire(self, info: Info, input: Annotated[OpenTicitaireInput, Input]) -> CommandResult:
         """Open a game."""
         info.context.must_have(Scope.PLAY)
         try:
-            options = f.Options(take_back=input.take_back, strict_duo=input.strict_duo, time_limit=input.time_limit)
-        except ValidationError:
-            return invalid_input("A time limit is 60 to 2,592,000 seconds.", "timeLimit")
+            commitment = read_commitment(input.entropy_commitment)
+            options = f.Options(
+                take_back=input.take_back,
+                strict_duo=input.strict_duo,
+                time_limit=input.time_limit,
+                entropy=input.entropy,
+                reveal_seconds=input.reveal_seconds,
+                beacon=input.beacon,
+                sealed_until=input.sealed_until,
+            )
+        except ValidationError as error:
+            return refused_option(error, {"time_limit": "A time limit is 60 to 2,592,000 seconds."})
+        except InvalidInput as error:
+            return invalid_input(str(error), *error.path)
         return await open_game(
             info,
             rules.TICITAIRE.kind,
-            lambda host: rules.OpenTicitaire(player=host, options=options),
+            lambda host: rules.OpenTicitaire(player=host, options=options, commitment=commitment),
             input.idempotency_key,
         )
 

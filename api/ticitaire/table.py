@@ -11,7 +11,9 @@ import strawberry
 from api.cards import Card, CardSlot, faces, slots
 from api.context import Info
 from api.facts import Place, places
+from api.fairness import EntropySettings, entropy_settings_of
 from api.games import Game, LegalAction
+from api.tables import plain_action
 from domain.decider import Command, OpenCommand
 from domain.game import Game as Record
 from domain.lifecycle import Resign
@@ -47,7 +49,7 @@ class TicitaireColumn:
 
 
 @strawberry.type(description="What the table was opened with.")
-class TicitaireOptions:
+class TicitaireOptions(EntropySettings):
     """The table's options."""
 
     take_back: bool = strawberry.field(description="Moves may be taken back (ruling S11).")
@@ -69,7 +71,12 @@ class TicitaireTally:
 
 def options_of(options: f.Options) -> TicitaireOptions:
     """Show the options of a table."""
-    return TicitaireOptions(take_back=options.take_back, strict_duo=options.strict_duo, time_limit=options.time_limit)
+    return TicitaireOptions(
+        **entropy_settings_of(options),
+        take_back=options.take_back,
+        strict_duo=options.strict_duo,
+        time_limit=options.time_limit,
+    )
 
 
 def tally_of(fact: f.TicitaireFinished) -> TicitaireTally:
@@ -216,8 +223,10 @@ def actions(record: Record, commands: Sequence[OpenCommand]) -> list[LegalAction
             taken = faces(map(card, layout.taken(command.source, command.target)))
             move = TicitaireMove(mutation="moveTicitaireCards", from_=command.source, to=command.target, cards=taken)
             shown.append(move)
-        elif isinstance(command, Command):
+        elif isinstance(command, Command) and type(command) in _STEPS:
             shown.append(TicitaireStep(mutation=_STEPS[type(command)]))
+        else:
+            shown.append(plain_action(command, {}))
     return shown
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from domain.cards import CardName
 from domain.dealing import MAX_DEALS
 from domain.decider import Fact
+from domain.entropy import ENTROPY_FACTS
 from domain.lifecycle import (
     DeadlineExtended,
     Dealt,
@@ -19,6 +20,7 @@ from domain.lifecycle import (
     Place,
     PlayerResigned,
     PlayerSeated,
+    SeedsHeldBack,
     SeedsRevealed,
     Timed,
     TimedOut,
@@ -238,6 +240,7 @@ FACTS: Final[tuple[type[Fact], ...]] = (
     GameLabelled,
     PlayerJoined,
     PlayerLeft,
+    *ENTROPY_FACTS,
     GameCancelled,
     PlayerSeated,
     RoundDealt,
@@ -254,5 +257,6 @@ FACTS: Final[tuple[type[Fact], ...]] = (
     DeadlineExtended,
     TimedOut,
     PokerFinished,
+    SeedsHeldBack,
     SeedsRevealed,
 )

@@ -14,9 +14,9 @@ from domain import lifecycle, seating, turns
 from domain.cards import Card, CardName
 from domain.dealing import MAX_DEALS, Seeds
 from domain.decider import Command, Decider, Fact, OpenCommand, RuleViolation, Viewer
+from domain.entropy import commitment_of
 from domain.lifecycle import (
     ExtendDeadline,
-    Label,
     PlayerResigned,
     Resign,
     RunOutOfTime,
@@ -34,7 +34,7 @@ from domain.poker.hands import HAND, Rank, Strength, best_hand, highest_cards, r
 from domain.poker.table import PokerTable
 from domain.poker.telling import note, score, tell
 from domain.poker.views import PokerView, view
-from domain.seating import SEATING_COMMANDS, Rematch, must_have_started
+from domain.seating import SEATING_COMMANDS, OpenTable, Rematch, must_have_started
 from domain.turns import TurnBegan, Unfolding, deadline_at, leaving, must_be_in, must_have_the_turn, times_out
 
 __all__ = ["POKER", "Call", "DeclareHand", "ExchangeCards", "ExchangeCommunityCard", "KeepCards", "OpenPoker"]
@@ -45,15 +45,12 @@ RULESET: Final = 1
 FIRST_COMMUNITY_CARDS: Final = 2
 
 
-class OpenPoker(Command):
+class OpenPoker(OpenTable):
     """Open a table."""
 
     name: ClassVar[str] = "poker.OpenPoker"
 
-    player: UUID
     options: f.Options = f.Options()
-    rematch: Rematch | None = None
-    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
 
 
 class ExchangeCards(Command):
@@ -110,17 +107,11 @@ def decide(command: Command, table: PokerTable, at: datetime) -> tuple[Fact, ...
     """
     command = leaving(command, table)
     if isinstance(command, OpenPoker):
-        return seating.opening(
-            f.PokerOpened,
-            table,
-            player=command.player,
-            ruleset=RULESET,
-            options=command.options,
-            rematch=command.rematch,
-            label=command.label,
-        )
-    if isinstance(command, SEATING_COMMANDS):
-        return seating.decide(command, table, deal=lambda seated: _first_deal(seated, at), after=evolve)
+        return seating.opening(f.PokerOpened, table, command, ruleset=RULESET, at=at)
+    if seating.belongs_before_the_deal(command, table):
+        return seating.decide(command, table, at, deal=lambda seated: _first_deal(seated, at), after=evolve)
+    if isinstance(command, RunOutOfTime) and table.held_back:
+        return (lifecycle.reveal_at_last(table, at),)
     still_open(table, "P9")
     must_have_started(table)
     match command:
@@ -256,7 +247,7 @@ def _go_on(unfolding: Unfolding[PokerTable], at: datetime) -> tuple[Fact, ...]:
     """Begin the next turn, or the next stage, or turn the cards up."""
     table = unfolding.table
     if len(table.still_in) == 1:
-        return _finish(unfolding, Ending.RESIGNATIONS)  # TIC Poker P12, G1
+        return _finish(unfolding, at, Ending.RESIGNATIONS)  # TIC Poker P12, G1
     if not table.to_act and not table.caller:
         if table.options.variation is not Variation.DRAW:
             unfolding.then(f.CommunityCardTurned(card=table.card(table.next)))  # TIC Poker P2
@@ -288,7 +279,7 @@ def _score(unfolding: Unfolding[PokerTable], at: datetime) -> tuple[Fact, ...]:
     """Score the round once every hand is declared, and go on to the next."""
     table = unfolding.table
     if len(table.still_in) == 1:
-        return _finish(unfolding, Ending.RESIGNATIONS)  # TIC Poker P12
+        return _finish(unfolding, at, Ending.RESIGNATIONS)  # TIC Poker P12
     if table.undeclared or table.dealt is None:
         return unfolding.facts
     strengths = {
@@ -301,12 +292,12 @@ def _score(unfolding: Unfolding[PokerTable], at: datetime) -> tuple[Fact, ...]:
     lines = (f.RoundPlace(seat=seat, place=place, points=seats + 1 - place) for seat, place in places.items())  # P8
     unfolding.then(f.RoundScored(places=tuple(sorted(lines, key=lambda line: (line.place, line.seat)))))
     if table.deals == table.options.rounds:  # TIC Poker P9
-        return _finish(unfolding, Ending.ROUNDS)
+        return _finish(unfolding, at, Ending.ROUNDS)
     unfolding.then(_round(unfolding.table))
     return _begin_turn(unfolding, unfolding.table.in_round[0], at)
 
 
-def _finish(unfolding: Unfolding[PokerTable], ending: Ending) -> tuple[Fact, ...]:
+def _finish(unfolding: Unfolding[PokerTable], at: datetime, ending: Ending) -> tuple[Fact, ...]:
     table = unfolding.table
     placed = turns.places(table.points, table.resigned)
     results = tuple(
@@ -314,7 +305,7 @@ def _finish(unfolding: Unfolding[PokerTable], ending: Ending) -> tuple[Fact, ...
         for seat in range(1, len(table.players) + 1)
     )
     unfolding.then(f.PokerFinished(ending=ending, places=results))
-    unfolding.then(lifecycle.reveal(unfolding.table))
+    unfolding.then(lifecycle.reveal_or_hold_back(unfolding.table, table.options.sealed_until, at))
     return unfolding.facts
 
 
@@ -337,6 +328,7 @@ def _round(table: PokerTable) -> f.RoundDealt:
     dealt = f.RoundDealt(
         number=table.deals + 1,
         entropies=seating.entropies(table),
+        beacon=table.beacon,
         dealer=dealer,
         seats=seats,
         private=private,
@@ -362,7 +354,13 @@ def command_of(facts: Sequence[Fact], table: PokerTable) -> Command:
     """
     match facts[0]:
         case f.PokerOpened() as fact:
-            return OpenPoker(player=fact.host, options=fact.options, rematch=fact.rematch, label=label_of(facts))
+            return OpenPoker(
+                player=fact.host,
+                options=fact.options,
+                rematch=fact.rematch,
+                label=label_of(facts),
+                commitment=commitment_of(facts),
+            )
         case f.CardsExchanged() as fact:
             return ExchangeCards(seat=fact.seat, slots=fact.slots)
         case f.CommunityCardExchanged() as fact:
@@ -421,7 +419,7 @@ def came_to(table: PokerTable, seat: int, version: int) -> tuple[Card, ...]:
 def rematch(table: PokerTable, game: UUID, player: UUID, moved_on: bool) -> Command:
     """Return the command by which a player plays a finished game again (G4)."""
     again = Rematch(game=game, players=table.players, moved_on=moved_on)
-    return OpenPoker(player=player, options=table.options, rematch=again)
+    return OpenPoker(player=player, options=table.options.again(), rematch=again)
 
 
 POKER: Final = Decider[PokerTable, PokerView](

@@ -5,18 +5,20 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from domain.cards import CardName
 from domain.decider import Fact
+from domain.entropy import ENTROPY_FACTS, EntropyOpened, EntropyOptions
 from domain.lifecycle import (
     DeadlineExtended,
     Dealt,
+    GameCancelled,
     GameFinished,
     GameLabelled,
-    GameOpened,
     PlayerResigned,
     PlayerSeated,
+    SeedsHeldBack,
     SeedsRevealed,
     Timed,
     TimedOut,
@@ -60,10 +62,8 @@ PILES: Final = (Spot.LOW, Spot.HIGH)
 """The two sequence piles."""
 
 
-class Options(BaseModel):
+class Options(EntropyOptions):
     """What a table can ask for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     take_back: bool = False
     """Moves may be taken back (S11)."""
@@ -80,7 +80,7 @@ class Ending(StrEnum):
     GIVEN_UP = "given-up"
 
 
-class TicitaireOpened(GameOpened):
+class TicitaireOpened(EntropyOpened):
     """A game of Ticitaire was opened."""
 
     topic: ClassVar[str] = "ticitaire.GameOpened"
@@ -170,6 +170,8 @@ FACTS: Final[tuple[type[Fact], ...]] = (
     TicitaireOpened,
     GameLabelled,
     PlayerSeated,
+    *ENTROPY_FACTS,
+    GameCancelled,
     TableauDealt,
     CardsMoved,
     CardTurnedUp,
@@ -180,5 +182,6 @@ FACTS: Final[tuple[type[Fact], ...]] = (
     DeadlineExtended,
     TimedOut,
     TicitaireFinished,
+    SeedsHeldBack,
     SeedsRevealed,
 )

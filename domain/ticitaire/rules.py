@@ -9,11 +9,20 @@ from uuid import UUID
 
 from pydantic import Field
 
-from domain import lifecycle
-from domain.dealing import NO_ENTROPY, Seeds, deal_order
-from domain.decider import Command, Decider, Fact, RuleViolation, Viewer, fold
+from domain import entropy, lifecycle
+from domain.dealing import Seeds, deal_order
+from domain.decider import Command, Decider, Fact, OpenCommand, RuleViolation, Viewer, fold
+from domain.entropy import (
+    BeaconGiven,
+    Commitment,
+    EntropyWithheld,
+    RevealEntropy,
+    beacon_of,
+    commitment_of,
+)
 from domain.lifecycle import (
     ExtendDeadline,
+    GameCancelled,
     Label,
     Place,
     PlayerResigned,
@@ -29,7 +38,7 @@ from domain.lifecycle import (
     still_open,
     time_out,
 )
-from domain.seating import Leave
+from domain.seating import Cancel, Leave, Start, must_be_host
 from domain.ticitaire import facts as f
 from domain.ticitaire.counting import COUNTERS, count
 from domain.ticitaire.facts import Ending, Spot
@@ -47,13 +56,15 @@ RULESET: Final = 1
 
 
 class OpenTicitaire(Command):
-    """Open a game: one player, dealt at once (G3)."""
+    """Open a game of one player. It is dealt at once, unless the deal waits for entropy or a beacon (G3)."""
 
     name: ClassVar[str] = "ticitaire.OpenTicitaire"
 
     player: UUID
     options: f.Options = f.Options()
     label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
+    commitment: Commitment | None = Field(default=None, exclude_if=lambda commitment: commitment is None)
+    """To the player's own entropy."""
 
 
 class MoveCards(Command):
@@ -103,25 +114,55 @@ def decide(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact,
     command = leaving(command, table)
     if isinstance(command, OpenTicitaire):
         return _open(command, table, at)
+    if isinstance(command, RunOutOfTime) and table.held_back:
+        return (lifecycle.reveal_at_last(table, at),)
     still_open(table, "S9")
+    if table.dealt is None:
+        return _decide_before_the_deal(command, table, at)
     match command:
         case RunOutOfTime():
-            return _finish(table, time_out(table, at, seat=1), ending=Ending.GIVEN_UP)  # G2
+            return _finish(table, at, time_out(table, at, seat=1), ending=Ending.GIVEN_UP)  # G2
         case ExtendDeadline():
             return (extended(table, command),)
         case Resign():
             return _finish(
-                table, PlayerResigned(seat=command.seat), ending=Ending.GIVEN_UP
+                table, at, PlayerResigned(seat=command.seat), ending=Ending.GIVEN_UP
             )  # Ticitaire S9: at any time
+        case Start() | Cancel() | RevealEntropy():
+            raise RuleViolation("ALREADY_STARTED", "G3", "This game has started: play it, or give it up.")
         case _:
             in_time(table, at)
-            return _decide_in_time(command, table)
+            return _decide_in_time(command, table, at)
 
 
-def _decide_in_time(command: Command, table: TicitaireTable) -> tuple[Fact, ...]:
+def _decide_before_the_deal(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
+    """Decide what there is to decide while the deal waits for the beacon or the player's entropy (G3)."""
+    match command:
+        case RunOutOfTime():
+            return *entropy.run_out(table, at), GameCancelled()
+        case ExtendDeadline():
+            return (extended(table, command),)
+        case RevealEntropy():
+            return entropy.reveal(command, table, at, deal=lambda ready: _deal(ready, at), after=evolve)
+        case Start(player=player):
+            must_be_host(table, player)
+            if table.due:
+                message = "This game waits for the entropy that you have committed to: reveal it."
+                raise RuleViolation("ENTROPY_IS_DUE", "G3", message)
+            return entropy.begin(table, command.beacon, at, deal=lambda ready: _deal(ready, at), after=evolve)
+        case Cancel(player=player):
+            in_time(table, at)
+            must_be_host(table, player)
+            return *entropy.withhold(table, player), GameCancelled()
+        case _:
+            message = "This game is not dealt yet: start it, reveal your entropy, or cancel it."
+            raise RuleViolation("NOT_STARTED", "G3", message)
+
+
+def _decide_in_time(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
     match command:
         case MoveCards():
-            return _with_the_win(table, *_move(command, table))
+            return _with_the_win(table, at, *_move(command, table))
         case TurnStock():
             return (_turn(table),)
         case RecycleWaste():
@@ -137,21 +178,33 @@ def _open(command: OpenTicitaire, table: TicitaireTable, at: datetime) -> tuple[
         raise LookupError("a game is opened with its seeds")
     if table.opened is not None:
         raise ValueError("a game is opened once")
+    options = command.options
+    entropy.must_have_fitting_seal(options, at)
+    committed = entropy.commit(options, command.player, command.commitment)
     opened = f.TicitaireOpened(
         ruleset=RULESET,
         host=command.player,
         deal=table.seeds.deal,
         commitment=table.seeds.commitment.hex(),
-        options=command.options,
+        options=options,
     )
-    seated = PlayerSeated(seat=1, player=command.player)
-    entropies = (NO_ENTROPY,)
-    order = deal_order(table.seeds, number=1, entropies=entropies)
+    facts = (opened, *labelled(command.label), *committed, PlayerSeated(seat=1, player=command.player))
+    if options.beacon is not None:
+        return facts
+    ready = fold(evolve, table, facts)
+    return *facts, *entropy.begin(ready, None, at, deal=lambda ready: _deal(ready, at), after=evolve)
+
+
+def _deal(table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
+    if table.seeds is None:
+        raise LookupError("a game is dealt with its seeds")
+    entropies = entropy.entropies(table, table.players)
+    order = deal_order(table.seeds, number=1, entropies=entropies, beacon=table.beacon)
     exposed = tuple(order[column.run[0]] for column in DEALT.columns)  # Ticitaire S1
-    limit = command.options.time_limit
+    limit = table.options.time_limit
     deadline = at + timedelta(seconds=limit) if limit is not None else None
-    dealt = f.TableauDealt(number=1, entropies=entropies, exposed=exposed, deadline=deadline)
-    return opened, *labelled(command.label), seated, dealt
+    dealt = f.TableauDealt(number=1, entropies=entropies, beacon=table.beacon, exposed=exposed, deadline=deadline)
+    return (dealt,)
 
 
 def _move(command: MoveCards, table: TicitaireTable) -> tuple[Fact, ...]:
@@ -190,12 +243,12 @@ def _take_back(command: TakeBack, table: TicitaireTable) -> Fact:
     return f.MovesTakenBack(moves=command.moves, to_version=to_version)
 
 
-def _with_the_win(table: TicitaireTable, *facts: Fact) -> tuple[Fact, ...]:
+def _with_the_win(table: TicitaireTable, at: datetime, *facts: Fact) -> tuple[Fact, ...]:
     won = fold(evolve, table, facts).layout.won
-    return _finish(table, *facts, ending=Ending.WON) if won else facts  # Ticitaire S9
+    return _finish(table, at, *facts, ending=Ending.WON) if won else facts  # Ticitaire S9
 
 
-def _finish(table: TicitaireTable, *facts: Fact, ending: Ending) -> tuple[Fact, ...]:
+def _finish(table: TicitaireTable, at: datetime, *facts: Fact, ending: Ending) -> tuple[Fact, ...]:
     after = fold(evolve, table, facts)
     finished = f.TicitaireFinished(
         ending=ending,
@@ -207,7 +260,7 @@ def _finish(table: TicitaireTable, *facts: Fact, ending: Ending) -> tuple[Fact, 
         recycles=after.recycles,
         take_backs=after.take_backs,
     )
-    return *facts, finished, lifecycle.reveal(after)
+    return *facts, finished, lifecycle.reveal_or_hold_back(after, table.options.sealed_until, at)
 
 
 # How the table evolves
@@ -246,7 +299,7 @@ def _evolve_seldom(table: TicitaireTable, fact: Fact) -> TicitaireTable:
         case SeedsRevealed():
             return _revealed(lifecycle.evolve(table, fact))
         case _:
-            return lifecycle.evolve(table, fact)
+            return entropy.evolve(table, fact)
 
 
 def _dealt(table: TicitaireTable, fact: f.TableauDealt) -> TicitaireTable:
@@ -278,7 +331,8 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
     """
     match facts[0]:
         case f.TicitaireOpened() as fact:
-            return OpenTicitaire(player=fact.host, options=fact.options, label=label_of(facts))
+            commitment = commitment_of(facts)
+            return OpenTicitaire(player=fact.host, options=fact.options, label=label_of(facts), commitment=commitment)
         case f.CardsMoved() as fact:
             return MoveCards(seat=1, source=fact.source, target=fact.target)
         case f.StockTurned():
@@ -287,17 +341,24 @@ def command_of(facts: Sequence[Fact], table: TicitaireTable) -> Command:
             return RecycleWaste(seat=1)
         case f.MovesTakenBack() as fact:
             return TakeBack(seat=1, moves=fact.moves)
+        case BeaconGiven() if table.opened:
+            return Start(player=table.opened.host, beacon=beacon_of(facts))
+        case GameCancelled() | EntropyWithheld(deadline=None) if table.opened:
+            return Cancel(player=table.opened.host)
         case _:
-            return lifecycle.command_of(facts, table)
+            return entropy.command_of(facts, table)
 
 
-def legal_commands(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+def legal_commands(table: TicitaireTable, viewer: Viewer) -> tuple[OpenCommand, ...]:
     """Return exactly the commands that ``decide`` accepts from a viewer, while there is time.
 
-    Taking back is listed for one move.
+    Taking back is listed for one move; of revealing, and of a start with a beacon, only that it is open.
     """
-    if viewer.seat != 1 or table.over or table.dealt is None:
+    if viewer.seat != 1 or table.over or table.opened is None:
         return ()
+    if table.dealt is None:
+        start = () if table.due else (Start,)
+        return *entropy.may_reveal(table, viewer), *start, Cancel(player=table.opened.host)
     commands: list[Command] = [
         MoveCards(seat=1, source=source, target=target)
         for source, target in legal_routes(table.layout, table.card, strict_duo=table.options.strict_duo)
@@ -332,7 +393,20 @@ TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     ruleset=RULESET,
     deals=1,
     facts=f.FACTS,
-    commands=(OpenTicitaire, MoveCards, TurnStock, RecycleWaste, TakeBack, Resign, Leave, RunOutOfTime, ExtendDeadline),
+    commands=(
+        OpenTicitaire,
+        Start,
+        Cancel,
+        RevealEntropy,
+        MoveCards,
+        TurnStock,
+        RecycleWaste,
+        TakeBack,
+        Resign,
+        Leave,
+        RunOutOfTime,
+        ExtendDeadline,
+    ),
     empty=empty,
     decide=decide,
     evolve=evolve,

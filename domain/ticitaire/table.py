@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from domain.cards import DECK, Card
-from domain.lifecycle import Table
+from domain.entropy import EntropyTable
 from domain.ticitaire.facts import COLUMNS, Options, Spot, TableauDealt
 
 __all__ = ["DEALT", "Column", "Layout", "TicitaireTable"]
@@ -128,7 +128,7 @@ DEALT: Final = Layout(
 
 
 @dataclass(frozen=True, kw_only=True)
-class TicitaireTable(Table):
+class TicitaireTable(EntropyTable):
     """The state of one game."""
 
     options: Options = NO_OPTIONS

@@ -8,8 +8,8 @@ from typing import Final
 from domain import telling
 from domain.cards import DECK, is_tripo
 from domain.decider import Fact, Names, Position
-from domain.lifecycle import PlayerResigned, TimedOut
-from domain.telling import NOBODY_NAMED, counted, folded, lasting, listed, named, short
+from domain.lifecycle import GameCancelled, PlayerResigned, TimedOut
+from domain.telling import NOBODY_NAMED, counted, fairness, folded, lasting, listed, named, short
 from domain.ticitaire import facts as f
 from domain.ticitaire.facts import COLUMNS, Ending, Spot
 from domain.ticitaire.table import TicitaireTable
@@ -55,7 +55,8 @@ def tell(fact: Fact, before: TicitaireTable, after: TicitaireTable, names: Names
 
 def _asked(options: f.Options) -> tuple[str, ...]:
     time = () if options.time_limit is None else (f"{lasting(options.time_limit)} for the game",)
-    return *["take-backs"] * options.take_back, *["strict Duo"] * options.strict_duo, *time
+    asked = *["take-backs"] * options.take_back, *["strict Duo"] * options.strict_duo, *time
+    return *asked, *fairness(options)
 
 
 def _place(spot: Spot) -> str:
@@ -126,6 +127,8 @@ def note(positions: Iterable[Position[TicitaireTable]]) -> Iterator[str]:
                 yield ""
             case f.CardTurnedUp(card=card):
                 steps[-1] += f" +{short(card)}"
+            case GameCancelled():
+                yield "           cancelled before the deal"
             case f.TicitaireFinished():
                 finished = fact
             case _:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import CardName, Colour, Shape
 from domain.decider import Cell, Fact
+from domain.entropy import ENTROPY_FACTS
 from domain.lifecycle import (
     DeadlineExtended,
     Dealt,
@@ -18,6 +19,7 @@ from domain.lifecycle import (
     Place,
     PlayerResigned,
     PlayerSeated,
+    SeedsHeldBack,
     SeedsRevealed,
     TimedOut,
 )
@@ -270,6 +272,7 @@ FACTS: Final[tuple[type[Fact], ...]] = (
     GameLabelled,
     PlayerJoined,
     PlayerLeft,
+    *ENTROPY_FACTS,
     GameCancelled,
     PlayerSeated,
     HandsDealt,
@@ -285,5 +288,6 @@ FACTS: Final[tuple[type[Fact], ...]] = (
     DeadlineExtended,
     TimedOut,
     TickleFinished,
+    SeedsHeldBack,
     SeedsRevealed,
 )

@@ -13,9 +13,9 @@ from domain import lifecycle, seating, turns
 from domain.cards import DECK, Card
 from domain.dealing import Seeds
 from domain.decider import Command, Decider, Fact, OpenCommand, Reason, RuleViolation, Viewer
+from domain.entropy import commitment_of
 from domain.lifecycle import (
     ExtendDeadline,
-    Label,
     PlayerResigned,
     Resign,
     RunOutOfTime,
@@ -28,7 +28,7 @@ from domain.lifecycle import (
     still_open,
     time_out,
 )
-from domain.seating import SEATING_COMMANDS, Rematch, must_have_started
+from domain.seating import SEATING_COMMANDS, OpenTable, Rematch, must_have_started
 from domain.tickle import counting, telling
 from domain.tickle import facts as f
 from domain.tickle.facts import HAND, Closing, Ending, LaidCard
@@ -70,15 +70,12 @@ MOST_CARDS_NAMED: Final = 26
 """More cards than this no laydown needs to name, to be told what is wrong with it."""
 
 
-class OpenTickle(Command):
+class OpenTickle(OpenTable):
     """Open a table."""
 
     name: ClassVar[str] = "tickle.OpenTickle"
 
-    player: UUID
     options: f.Options = f.Options()
-    rematch: Rematch | None = None
-    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
 
 
 class LayDown(Command):
@@ -123,17 +120,11 @@ def decide(command: Command, table: TickleTable, at: datetime) -> tuple[Fact, ..
     """
     command = leaving(command, table)
     if isinstance(command, OpenTickle):
-        return seating.opening(
-            f.TickleOpened,
-            table,
-            player=command.player,
-            ruleset=RULESET,
-            options=command.options,
-            rematch=command.rematch,
-            label=command.label,
-        )
-    if isinstance(command, SEATING_COMMANDS):
-        return seating.decide(command, table, deal=lambda seated: _deal(seated, at), after=evolve)
+        return seating.opening(f.TickleOpened, table, command, ruleset=RULESET, at=at)
+    if seating.belongs_before_the_deal(command, table):
+        return seating.decide(command, table, at, deal=lambda seated: _deal(seated, at), after=evolve)
+    if isinstance(command, RunOutOfTime) and table.held_back:
+        return (lifecycle.reveal_at_last(table, at),)
     still_open(table, "G1")
     must_have_started(table)
     match command:
@@ -166,6 +157,7 @@ def _deal(table: TickleTable, at: datetime) -> tuple[Fact, ...]:
     dealt = f.HandsDealt(
         number=1,
         entropies=seating.entropies(table),
+        beacon=table.beacon,
         each=HAND,
         deck=len(DECK) - set_aside - HAND * len(table.players),
         set_aside=set_aside,
@@ -246,10 +238,10 @@ def _next_turn(unfolding: Unfolding[TickleTable], at: datetime) -> tuple[Fact, .
     while True:
         table = unfolding.table
         if len(table.still_in) == 1:
-            return _finish(unfolding, Ending.RESIGNATIONS)  # G1
+            return _finish(unfolding, at, Ending.RESIGNATIONS)  # G1
         seat, number = table.next_turn  # Tickle K1
         if number > table.round and table.last_round:  # Tickle K13, K16
-            return _finish(unfolding, Ending.FINAL_STAGE if table.closing else Ending.TARGET)
+            return _finish(unfolding, at, Ending.FINAL_STAGE if table.closing else Ending.TARGET)
         if table.left or can_lay(table.grid, table.hand_set(seat)):
             unfolding.then(TurnBegan(seat=seat, round=number, deadline=deadline_at(table, at)))
             return unfolding.facts
@@ -258,7 +250,7 @@ def _next_turn(unfolding: Unfolding[TickleTable], at: datetime) -> tuple[Fact, .
             unfolding.then(f.FinalStageBegan(seat=seat, cause=Closing.NO_LAYDOWN))  # Tickle K13
 
 
-def _finish(unfolding: Unfolding[TickleTable], ending: Ending) -> tuple[Fact, ...]:
+def _finish(unfolding: Unfolding[TickleTable], at: datetime, ending: Ending) -> tuple[Fact, ...]:
     table = unfolding.table
     totals = [points - CARD_PENALTY * cards for points, cards in zip(table.points, table.held, strict=True)]  # K14
     placed = places(totals, table.resigned)
@@ -274,7 +266,7 @@ def _finish(unfolding: Unfolding[TickleTable], ending: Ending) -> tuple[Fact, ..
         for seat in range(1, len(table.players) + 1)
     )
     unfolding.then(f.TickleFinished(ending=ending, places=results))
-    unfolding.then(lifecycle.reveal(unfolding.table))
+    unfolding.then(lifecycle.reveal_or_hold_back(unfolding.table, table.options.sealed_until, at))
     return unfolding.facts
 
 
@@ -363,7 +355,13 @@ def command_of(facts: Sequence[Fact], table: TickleTable) -> Command:
     """
     match facts[0]:
         case f.TickleOpened() as fact:
-            return OpenTickle(player=fact.host, options=fact.options, rematch=fact.rematch, label=label_of(facts))
+            return OpenTickle(
+                player=fact.host,
+                options=fact.options,
+                rematch=fact.rematch,
+                label=label_of(facts),
+                commitment=commitment_of(facts),
+            )
         case f.LaydownPlayed() as fact:
             return LayDown(seat=fact.seat, cards=fact.cards)
         case f.CardDrawn() as fact:
@@ -400,7 +398,7 @@ def came_to(table: TickleTable, seat: int, version: int) -> tuple[Card, ...]:
 def rematch(table: TickleTable, game: UUID, player: UUID, moved_on: bool) -> Command:
     """Return the command by which a player plays a finished game again (G4)."""
     again = Rematch(game=game, players=table.players, moved_on=moved_on)
-    return OpenTickle(player=player, options=table.options, rematch=again)
+    return OpenTickle(player=player, options=table.options.again(), rematch=again)
 
 
 TICKLE: Final = Decider[TickleTable, TickleView](

@@ -141,6 +141,15 @@ FORBIDDEN: dict[str, LiteralString] = {
     "give a token to another player": "UPDATE tokens SET player = gen_random_uuid()",
     "give a token more scopes": "UPDATE tokens SET scopes = ARRAY['organise']",
     "forget an outage": "DELETE FROM outages",
+    "forget a checkpoint": "DELETE FROM log_checkpoints",
+    "change a checkpoint": "UPDATE log_checkpoints SET note = ''",
+    "change a checkpoint where it is inserted again": """
+        INSERT INTO log_checkpoints (size, note) VALUES (1, '') ON CONFLICT (size) DO UPDATE SET note = ''
+    """,
+    "truncate the checkpoints": "TRUNCATE log_checkpoints",
+    "choose when a checkpoint was signed": "INSERT INTO log_checkpoints VALUES (1, '', now())",
+    "disable the trigger of the checkpoints": "ALTER TABLE log_checkpoints DISABLE TRIGGER ALL",
+    "drop the checkpoints": "DROP TABLE log_checkpoints",
 }
 
 

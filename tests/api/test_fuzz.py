@@ -7,6 +7,7 @@ arguments with which the operation must succeed. The selections are Schemathesis
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -54,6 +55,7 @@ SUCCESSES = {
     "game": "TicitaireGame",
     "games": "GameConnection",
     "replay": "Replay",
+    "log": "Log",
     "registerPlayer": "PlayerRegistered",
     "issueToken": "TokenIssued",
     "revokeToken": "TokenRevoked",
@@ -67,6 +69,8 @@ NESTED = {
     "playedRounds": {"after": "0", "first": "2"},
     "positions": {"afterSeq": "1", "first": "2"},
     "words": {"names": "true"},
+    "inclusion": {"gameId": '"none"', "seq": "1"},
+    "consistency": {"old": '"0"'},
 }
 """Arguments of fields within the answers with which they succeed."""
 
@@ -178,6 +182,9 @@ def _of(game: Any) -> dict[str, str]:
     return _input(gameId=json.dumps(game["id"]))
 
 
+SECRET = "5e" * 32
+COMMITTED = hashlib.sha256(bytes.fromhex(SECRET)).hexdigest()
+
 HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "serverInfo": lambda _: {},
     "viewer": lambda _: {},
@@ -185,6 +192,7 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "game": lambda house: {"id": json.dumps(house.game["id"])},
     "games": lambda house: {"first": "3", "filter": f"{{playerId: {json.dumps(house.player)}}}"},
     "replay": lambda house: {"gameId": json.dumps(house.tickle["id"]), "as": "SEAT_1"},
+    "log": lambda _: {},
     "registerPlayer": lambda _: _input(name='"Grace"'),
     "issueToken": lambda _: _input(scopes="null"),
     "revokeToken": lambda house: _input(tokenId=json.dumps(house.token_id(house.another_token()))),
@@ -198,6 +206,9 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "joinGame": lambda house: _of(house.runner.run(opened(house.bob))),
     "leaveGame": lambda house: _of(house.runner.run(opened(house.bob, house.ada))),
     "startGame": lambda house: _of(house.table()),
+    "revealEntropy": lambda house: _input(
+        gameId=json.dumps(house.open(entropy="ALLOWED", entropyCommitment=COMMITTED)["id"]), entropy=json.dumps(SECRET)
+    ),
     "cancelGame": lambda house: _of(house.table(guest=False)),
     "resignGame": lambda house: _of(house.started()),
     "rematchGame": lambda house: _of(house.after(house.started(), (house.bob, "resignGame"))),

@@ -33,7 +33,7 @@ async def company(admin: psycopg.Connection, template: str, postgres: str) -> As
 
 
 OF_TICKLE: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in ("joinGame", "startGame", "cancelGame", "rematchGame")),
+    *((name, {}) for name in ("joinGame", "rematchGame")),
     *((name, {}) for name in ("drawTickleCard", "declineTickleLaydown")),
     ("layTickleCards", {"cards": laid((0, 0, "5-star-red"))}),
 ]
@@ -49,6 +49,18 @@ async def test_a_game_of_ticitaire_does_not_know_what_a_table_for_several_does(
         game = (await company.ada.play("giveUpTicitaire", game))["game"]
     refused = await do(company.ada, mutation, game, **input)
     assert (refused["__typename"], refused["path"]) == ("InvalidInput", ["input", "gameId"])
+
+
+@pytest.mark.parametrize("mutation", ["startGame", "cancelGame"])
+async def test_a_game_of_ticitaire_that_is_dealt_is_neither_started_nor_called_off(
+    company: Company, mutation: str
+) -> None:
+    game = (await company.ada.open_ticitaire())["game"]
+    refused = await do(company.ada, mutation, game)
+    assert (refused["__typename"], refused["code"], refused["ruling"]) == ("RuleViolation", "ALREADY_STARTED", "G3")
+    await company.ada.play("giveUpTicitaire", game)
+    refused = await do(company.ada, mutation, game)
+    assert (refused["__typename"], refused["code"], refused["ruling"]) == ("RuleViolation", "GAME_OVER", "S9")
 
 
 @pytest.mark.parametrize("mutation", ["resignGame", "leaveGame", "giveUpTicitaire"])

@@ -355,7 +355,12 @@ async def test_each_needs_a_token(company: Company, mutation: str, input: dict[s
     fields = {"gameId": id_of("game", uuid4()), **input}
     if "Tickle" in mutation:
         fields["expectedVersion"] = 1
-    type_ = {"joinGame": "JoinGameInput", "rematchGame": "RematchGameInput", "layTickleCards": "LayTickleCardsInput"}
+    type_ = {
+        "joinGame": "JoinGameInput",
+        "startGame": "StartGameInput",
+        "rematchGame": "RematchGameInput",
+        "layTickleCards": "LayTickleCardsInput",
+    }
     named = type_.get(mutation, "MoveInput" if "Tickle" in mutation else "PlayInput")
     query = f"mutation ($input: {named}!) {{ {mutation}(input: $input) {{ __typename }} }}"
     assert (await company.nobody.error(query, input=fields))["extensions"]["code"] == "UNAUTHENTICATED"

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from domain.dealing import Seeds
 from domain.decider import Command, Decider, Fact, fold
+from domain.entropy import Entropy, EntropyOptions, EntropyTable, RevealEntropy, owing
 from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime, Table
-from domain.seating import Cancel, Join, Leave, Rematch, Start, TableOptions, invitation
+from domain.seating import Cancel, Join, Leave, OpenTable, Rematch, Start, TableOptions, invitation
 from domain.turns import TurnTable
 from tests.given import NOON
 
-__all__ = ["DAY", "PLAYERS", "Course", "Played", "Sitting", "Step"]
+__all__ = ["BEACON", "DAY", "PLAYERS", "WITHOUT_ENTROPY", "Course", "Played", "Sitting", "Step", "commitment_of"]
+__all__ += ["entropy_of", "reveal_what_is_due"]
 
 PLAYERS: Final = tuple(UUID(f"00000000-0000-4000-8000-0000000000{number:02x}") for number in range(10, 18))
 """Who plays, the host first; a player who comes and goes is none of them."""
 PASSER_BY: Final = UUID("00000000-0000-4000-8000-0000000000ff")
 DAY: Final = 24 * 3600
+BEACON: Final = "the value of the beacon"
+
+
+def entropy_of(deal: UUID, player: UUID) -> str:
+    """The 32 bytes of a player's own at a table."""
+    return hashlib.sha256(f"{deal} {player}".encode()).hexdigest()
+
+
+def commitment_of(deal: UUID, player: UUID, options: EntropyOptions) -> str | None:
+    """What a player commits to: nothing where entropy is only allowed and the player's id is an odd one."""
+    if options.entropy is Entropy.NONE or (options.entropy is Entropy.ALLOWED and player.int % 2):
+        return None
+    return hashlib.sha256(bytes.fromhex(entropy_of(deal, player))).hexdigest()
+
 
 T = TypeVar("T", bound=Table)
 U = TypeVar("U", bound=TurnTable)
@@ -36,7 +53,11 @@ class Course(Enum):
     RESIGNED = "resigned on the way, seat after seat"
     TIMED_OUT = "left to run out of time, turn after turn"
     CANCELLED = "cancelled before its deal"
+    WITHHELD = "closed to wait for entropy of which some is not revealed"
     LEFT = "left lying unfinished"
+
+
+WITHOUT_ENTROPY: Final = tuple(course for course in Course if course is not Course.WITHHELD)
 
 
 @dataclass(frozen=True)
@@ -82,7 +103,8 @@ class Played(Generic[T]):
             return "cancelled"
         if self.table.finished is None:
             return "unfinished"
-        timed_out = self.table.finished.ending == "resignations" and isinstance(self.steps[-1].command, RunOutOfTime)
+        last = next(step for step in reversed(self.steps) if not step.before.over)
+        timed_out = self.table.finished.ending == "resignations" and isinstance(last.command, RunOutOfTime)
         return "timed-out" if timed_out else str(self.table.finished.ending)
 
     def tables(self) -> Iterator[T]:
@@ -106,14 +128,51 @@ class Played(Generic[T]):
             yield events
 
 
+class Acting(Protocol):
+    """A game whose players act."""
+
+    @property
+    def table(self) -> EntropyTable: ...
+    @property
+    def chance(self) -> random.Random: ...
+    def do(self, command: Command, player: UUID | None) -> None: ...
+
+
+def reveal_what_is_due(game: Acting, *, withheld: bool) -> None:
+    """Let the players reveal their entropy in any order, with time given back now and then; or some of them not."""
+    while due := owing(game.table):
+        player = game.chance.choice(due)
+        if game.chance.random() < 0.05:
+            game.do(ExtendDeadline(seconds=game.chance.randrange(1, DAY)), None)
+        elif withheld and game.chance.random() < 0.4:
+            _withhold(game, player)
+            return
+        else:
+            assert game.table.opened is not None
+            game.do(RevealEntropy(player=player, entropy=entropy_of(game.table.opened.deal, player)), player)
+
+
+def _withhold(game: Acting, player: UUID) -> None:
+    """End the waiting in one of the three ways in which it ends without a deal."""
+    host = game.table.opened.host if game.table.opened else player
+    way = game.chance.randrange(3)
+    if way == 0 or (way == 1 and game.table.players):
+        game.do(RunOutOfTime(), None)
+    elif way == 1 and player != host:
+        game.do(Leave(player=player), player)
+    else:
+        game.do(Cancel(player=host), host)
+
+
 class Sitting(Generic[U]):
     """A game while it is played."""
 
-    def __init__(self, decider: Decider[U, Any], chance: random.Random) -> None:
+    def __init__(self, decider: Decider[U, Any], chance: random.Random, seeds: Seeds | None = None) -> None:
+        """Deal from these seeds, or from any."""
         self.decider: Final = decider
         self.chance: Final = chance
         deal = UUID(int=chance.getrandbits(128), version=4)
-        self.seeds: Final = Seeds.backwards(deal, last=chance.randbytes(32), deals=decider.deals)
+        self.seeds: Final = seeds or Seeds.backwards(deal, last=chance.randbytes(32), deals=decider.deals)
         self.table = decider.empty(self.seeds)
         self.at = NOON
         self.steps: list[Step[U]] = []
@@ -129,19 +188,28 @@ class Sitting(Generic[U]):
     def of_seat(self, command: Command) -> None:
         self.do(command, self.table.players[command.seat - 1])
 
-    def gather(self, opening: Command, count: int, options: TableOptions, rematch: Rematch | None) -> None:
+    def gather(self, opening: OpenTable, count: int, options: TableOptions, rematch: Rematch | None) -> None:
         """Open a table; let the players come, and some go and come again."""
         host, *guests = PLAYERS[:count]
-        self.do(opening, host)
+        commitments = {player: commitment_of(self.seeds.deal, player, options) for player in (*PLAYERS, PASSER_BY)}
+        self.do(opening.model_copy(update={"commitment": commitments[host]}), host)
         code = invitation(self.seeds) if options.private and rematch is None else None
         most = count if rematch else options.seats
         for guest in guests:
             if self.chance.random() < 0.15:
                 comer = guest if rematch else self.chance.choice([guest, PASSER_BY])
                 if len(self.table.joined) + 1 < most or not options.start_when_full:
-                    self.do(Join(player=comer, code=code), comer)
+                    self.do(Join(player=comer, code=code, commitment=commitments[comer]), comer)
                     self.do(Leave(player=comer), comer)
-            self.do(Join(player=guest, code=code), guest)
+            self.do(Join(player=guest, code=code, commitment=commitments[guest]), guest)
+
+    def begin(self, course: Course, beacon: str | None) -> None:
+        """Start the game, if it has not by itself, and reveal what is due; or end it before that."""
+        if course is Course.CANCELLED and not self.table.deals:
+            self.do(Cancel(player=PLAYERS[0]), PLAYERS[0])
+        elif not self.table.deals and not self.table.due:
+            self.do(Start(player=PLAYERS[0], beacon=None if beacon is None else BEACON), PLAYERS[0])
+        reveal_what_is_due(self, withheld=course is Course.WITHHELD)
 
     def go(
         self,
@@ -164,10 +232,7 @@ class Sitting(Generic[U]):
             choice: what is done of one's own mind.
         """
         chance, pending, steps = self.chance, list(whims), 0
-        if course is Course.CANCELLED and not self.table.deals:
-            self.do(Cancel(player=PLAYERS[0]), PLAYERS[0])
-        elif not self.table.deals:
-            self.do(Start(player=PLAYERS[0]), PLAYERS[0])
+        self.begin(course, self.table.table_opened.options.beacon)
         while not self.table.over and steps < length:
             steps += 1
             table = self.table
@@ -186,4 +251,6 @@ class Sitting(Generic[U]):
                 self.do(RunOutOfTime(), None)
             else:
                 self.of_seat(Resign(seat=chance.choice(self.table.still_in)))
+        if self.table.held_back and course is not Course.LEFT:
+            self.do(RunOutOfTime(), None)
         return Played(self.decider, self.seeds, tuple(self.steps), self.table, "a game played by hand")

@@ -222,4 +222,4 @@ def test_the_kind_counts_before_the_version(games: Games) -> None:
 def test_the_server_s_own_command_of_another_kind_is_refused(games: Games) -> None:
     game = games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None).game.id
     with pytest.raises(WrongKind):
-        games.act(game, Start(player=ADA))
+        games.act(game, Join(player=ADA))

@@ -22,9 +22,12 @@ from tests.given import NOON, SEEDS
 AS_JOINED = Options(seating=Seating.AS_JOINED)
 
 
-def second_opinion(joined: Sequence[UUID], seed: bytes, deal: UUID) -> list[UUID]:
-    """The published shuffle of seats again, from its page."""
-    salt = hashlib.sha256(b"tic/entropy/v1\n" + b"-\n" * len(joined) + b"\n").digest()
+def second_opinion(
+    joined: Sequence[UUID], seed: bytes, deal: UUID, entropies: Sequence[str] = (), beacon: str = ""
+) -> list[UUID]:
+    """The published shuffle of seats again, from its page; nobody added entropy unless it is told."""
+    lines = "".join(f"{line}\n" for line in (*(entropies or "-" * len(joined)), beacon))
+    salt = hashlib.sha256(b"tic/entropy/v1\n" + lines.encode()).digest()
     key = hmac.new(salt, seed, hashlib.sha256).digest()
     info, stream, block = f"tic/seats/v1\n{deal}\n".encode(), b"", b""
     for counter in range(1, 9):

@@ -12,12 +12,14 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import UUID
 
 from domain.dealing import Seeds
 from domain.decider import positions
+from domain.entropy import Entropy
 from domain.events import Event, chain, read_event
 from domain.games import DECIDERS, FACT_TYPES
 from domain.lifecycle import GameOpened, Table
@@ -48,6 +50,11 @@ class Played(Protocol):
     def ending(self) -> str: ...
     def events(self) -> Iterator[tuple[Event, ...]]: ...
 
+
+FAIR: Final[dict[str, Any]] = {
+    "beacon": "drand quicknet 12345678",
+    "sealed_until": datetime(2030, 6, 1, 18, tzinfo=UTC),
+}
 
 GAMES: Final[dict[str, Callable[[], Played]]] = {
     "won": lambda: play(random.Random(25), options=Options()),
@@ -141,6 +148,45 @@ GAMES: Final[dict[str, Callable[[], Played]]] = {
     ),
     "poker-cancelled": lambda: poker.play(
         random.Random(1), options=PokerOptions(), players=4, course=poker.Course.CANCELLED
+    ),
+    "won-with-entropy-beacon-and-seeds-held-back": lambda: play(
+        random.Random(25), options=Options(entropy=Entropy.DEMANDED, **FAIR), label="the winter round"
+    ),
+    "given-up-with-entropy": lambda: play(
+        random.Random(6),
+        options=Options(entropy=Entropy.ALLOWED, reveal_seconds=600),
+        course=Course.GIVEN_UP,
+        length=20,
+    ),
+    "entropy-withheld": lambda: play(
+        random.Random(2), options=Options(entropy=Entropy.DEMANDED), course=Course.WITHHELD
+    ),
+    "tickle-entropy-of-some-beacon-seeds-held-back": lambda: tickle.play(
+        random.Random(2),
+        options=TickleOptions(seats=4, deck=DeckPart.HALF, entropy=Entropy.ALLOWED, **FAIR),
+        players=3,
+        label="the winter round",
+    ),
+    "tickle-entropy-due-and-called-off": lambda: tickle.play(
+        random.Random(2),
+        options=TickleOptions(seats=3, start_when_full=True, entropy=Entropy.DEMANDED, reveal_seconds=10),
+        course=tickle.Course.WITHHELD,
+    ),
+    "tickle-entropy-due-and-left": lambda: tickle.play(
+        random.Random(10),
+        options=TickleOptions(seats=3, start_when_full=True, entropy=Entropy.DEMANDED, reveal_seconds=10),
+        course=tickle.Course.WITHHELD,
+    ),
+    "poker-entropy-of-all-beacon-seeds-held-back": lambda: poker.play(
+        random.Random(1),
+        options=PokerOptions(rounds=2, entropy=Entropy.DEMANDED, **FAIR),
+        styles=(poker.Style.WELL, poker.Style.MODESTLY),
+        label="the winter round",
+    ),
+    "poker-entropy-withheld": lambda: poker.play(
+        random.Random(7),
+        options=PokerOptions(seats=3, entropy=Entropy.ALLOWED),
+        course=poker.Course.WITHHELD,
     ),
 }
 

@@ -67,11 +67,11 @@ class Counting:
         self._cursor = cursor
         self._left = left
 
-    def execute(self, *arguments: Any) -> Any:
+    def execute(self, *arguments: Any, **named: Any) -> Any:
         if not self._left:
             raise Killed
         self._left -= 1
-        return self._cursor.execute(*arguments)
+        return self._cursor.execute(*arguments, **named)
 
 
 def test_what_a_step_that_failed_has_written_is_taken_back(

@@ -21,14 +21,14 @@ from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, Exchange
 from domain.poker.table import PokerTable
 from domain.seating import Rematch, Seating
 from tests.domain import sittings
-from tests.domain.sittings import DAY, PLAYERS, Course
+from tests.domain.sittings import DAY, PLAYERS, WITHOUT_ENTROPY, Course
 
 __all__ = ["ENDED", "PLAYERS", "Course", "Played", "Step", "Style", "best_declaration", "games", "lies", "of", "play"]
 __all__ += ["some"]
 
 ENDED: Final = (Course.TO_THE_END, Course.RESIGNED, Course.TIMED_OUT)
 """The courses that lead to an end."""
-MOSTLY_TO_THE_END: Final = (*(Course.TO_THE_END,) * 6, *Course, Course.RESIGNED, Course.TIMED_OUT)
+MOSTLY_TO_THE_END: Final = (*(Course.TO_THE_END,) * 6, *WITHOUT_ENTROPY, Course.RESIGNED, Course.TIMED_OUT)
 LONGEST: Final = 3_000
 
 
@@ -55,6 +55,7 @@ def play(
     accidents: float = 0.0,
     rematch: Rematch | None = None,
     whims: tuple[int, ...] = (),
+    label: str | None = None,
 ) -> Played:
     """Play a game.
 
@@ -68,9 +69,10 @@ def play(
         accidents: how often a time runs out, where there is a limit; and a tenth as often, a seat resigns.
         rematch: the game before it, whose players are the first of ``PLAYERS``.
         whims: the first commands after the deal: each picks one of those that are open, whatever good comes of it.
+        label: what the opening is labelled with.
     """
     sitting = sittings.Sitting(POKER, chance)
-    opening = OpenPoker(player=PLAYERS[0], options=options, rematch=rematch)
+    opening = OpenPoker(player=PLAYERS[0], options=options, rematch=rematch, label=label)
     sitting.gather(opening, players, options, rematch)
 
     def choice(table: PokerTable) -> Command:

@@ -8,6 +8,7 @@ import pytest
 
 from domain.cards import Card
 from domain.decider import Fact
+from domain.entropy import ENTROPY_FACTS
 from domain.lifecycle import GameCancelled
 from domain.poker.facts import (
     FACTS,
@@ -306,7 +307,8 @@ VARIATIONS = [
 
 
 LATER = {"poker.HandDeclared", "poker.RoundScored", "game.PlayerResigned", "game.DeadlineExtended", "game.TimedOut"}
-LATER |= {"poker.GameFinished", "game.SeedsRevealed"}
+LATER |= {"poker.GameFinished", "game.SeedsHeldBack", "game.SeedsRevealed", "game.GameLabelled"}
+LATER |= {fact.topic for fact in ENTROPY_FACTS}
 """Facts that come of the cases of other files."""
 CASES = [*BEFORE_THE_DEAL, *TURNS, *CALLS, *VARIATIONS]
 

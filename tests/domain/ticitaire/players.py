@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from domain.dealing import Seeds
 from domain.decider import Command, Viewer
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
+from domain.seating import Start
 from domain.ticitaire.facts import PILES, Options, Spot
 from domain.ticitaire.rules import (
     TICITAIRE,
@@ -26,7 +27,7 @@ from domain.ticitaire.rules import (
 )
 from domain.ticitaire.table import TicitaireTable
 from tests.domain import sittings
-from tests.domain.sittings import Step
+from tests.domain.sittings import BEACON, Step, commitment_of, reveal_what_is_due
 from tests.given import NOON, PLAYER
 
 __all__ = ["Course", "Played", "Step", "games", "play"]
@@ -43,7 +44,11 @@ class Course(Enum):
     TO_THE_END = "played until it is won or stuck"
     GIVEN_UP = "given up on the way"
     TIMED_OUT = "timed out on the way"
+    WITHHELD = "called off, for its player does not reveal the entropy that is due"
     LEFT = "left lying unfinished"
+
+
+WITHOUT_ENTROPY: Final = tuple(course for course in Course if course is not Course.WITHHELD)
 
 
 class Played(sittings.Played[TicitaireTable]):
@@ -51,10 +56,11 @@ class Played(sittings.Played[TicitaireTable]):
 
     @property
     def ending(self) -> str:
-        """How it ended: won, given-up, timed-out or unfinished."""
+        """How it ended: won, given-up, timed-out, cancelled or unfinished."""
         if self.table.finished is None:
-            return "unfinished"
-        timed_out = isinstance(self.steps[-1].command, RunOutOfTime)
+            return "cancelled" if self.table.cancelled else "unfinished"
+        last = next(step for step in reversed(self.steps) if not step.before.over)
+        timed_out = isinstance(last.command, RunOutOfTime)
         return "timed-out" if timed_out else str(self.table.finished.ending)
 
 
@@ -65,6 +71,7 @@ def play(
     course: Course = Course.TO_THE_END,
     length: int = LONGEST,
     whims: tuple[int, ...] = (),
+    label: str | None = None,
 ) -> Played:
     """Play a game.
 
@@ -74,36 +81,53 @@ def play(
         course: how it is to go.
         length: after how many commands it is given up, timed out or left; a game to the end is given up then.
         whims: the first commands: each picks one of those that are open, whatever good comes of it.
+        label: what the opening is labelled with.
     """
-    seeds = Seeds.backwards(UUID(int=chance.getrandbits(128), version=4), last=chance.randbytes(32), deals=1)
-    table, at, steps = TICITAIRE.empty(seeds), NOON, list[Step[TicitaireTable]]()
+    game = _Game(chance)
+    commitment = commitment_of(game.seeds.deal, PLAYER, options)
+    game.do(OpenTicitaire(player=PLAYER, options=options, label=label, commitment=commitment), PLAYER)
+    if options.beacon is not None:
+        game.do(Start(player=PLAYER, beacon=BEACON), PLAYER)
+    reveal_what_is_due(game, withheld=course is Course.WITHHELD)
     pending = list(whims)
     progress, since = (0, 0), 0
-
-    def do(command: Command) -> None:
-        nonlocal table
-        player = None if isinstance(command, (RunOutOfTime, ExtendDeadline)) else PLAYER
-        steps.append(Step(TICITAIRE, table, command, player, at, TICITAIRE.decide(command, table, at)))
-        table = steps[-1].after
-
-    do(OpenTicitaire(player=PLAYER, options=options))
-    while not table.over and len(steps) < length and since < PATIENCE:
-        at += timedelta(milliseconds=chance.randrange(1, 50))
-        if table.deadline and chance.random() < 0.02:
-            do(ExtendDeadline(seconds=chance.randrange(1, DAY)))
+    while not game.table.over and len(game.steps) < length and since < PATIENCE:
+        game.at += timedelta(milliseconds=chance.randrange(1, 50))
+        if game.table.deadline and chance.random() < 0.02:
+            game.do(ExtendDeadline(seconds=chance.randrange(1, DAY)), None)
         elif pending:
-            ranked = _ranked(table, chance)
-            do(ranked[pending.pop(0) % len(ranked)])
+            ranked = _ranked(game.table, chance)
+            game.do(ranked[pending.pop(0) % len(ranked)], PLAYER)
         else:
-            do(_choice(table, chance))
-        now = (table.layout.buried, table.layout.unplayed)
+            game.do(_choice(game.table, chance), PLAYER)
+        now = (game.table.layout.buried, game.table.layout.unplayed)
         progress, since = (now, 0) if now != progress else (progress, since + 1)
-    if not table.over and course is Course.TIMED_OUT and table.deadline:
-        at = table.deadline
-        do(RunOutOfTime())
-    elif not table.over and course is not Course.LEFT:
-        do(Resign(seat=1))
-    return Played(TICITAIRE, seeds, tuple(steps), table, "a game played by hand")
+    if not game.table.over and course is Course.TIMED_OUT and game.table.deadline:
+        game.do(RunOutOfTime(), None)
+    elif not game.table.over and course is not Course.LEFT:
+        game.do(Resign(seat=1), PLAYER)
+    if game.table.held_back and course is not Course.LEFT:
+        game.do(RunOutOfTime(), None)
+    return Played(TICITAIRE, game.seeds, tuple(game.steps), game.table, "a game played by hand")
+
+
+class _Game:
+    """A game while it is played."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance: Final = chance
+        deal = UUID(int=chance.getrandbits(128), version=4)
+        self.seeds: Final = Seeds.backwards(deal, last=chance.randbytes(32), deals=1)
+        self.table = TICITAIRE.empty(self.seeds)
+        self.at = NOON
+        self.steps: list[Step[TicitaireTable]] = []
+
+    def do(self, command: Command, player: UUID | None) -> None:
+        if isinstance(command, RunOutOfTime) and self.table.deadline:
+            self.at = max(self.at, self.table.deadline)
+        facts = TICITAIRE.decide(command, self.table, self.at)
+        self.steps.append(Step(TICITAIRE, self.table, command, player, self.at, facts))
+        self.table = self.steps[-1].after
 
 
 def _choice(table: TicitaireTable, chance: random.Random) -> Command:
@@ -119,8 +143,8 @@ def _choice(table: TicitaireTable, chance: random.Random) -> Command:
 
 def _ranked(table: TicitaireTable, chance: random.Random) -> list[Command]:
     """All that is open, the best first; giving up only where there is nothing else."""
-    open_commands = legal_commands(table, Viewer(seat=1))
-    commands = [command for command in open_commands if not isinstance(command, Resign)] or list(open_commands)
+    open_commands = [command for command in legal_commands(table, Viewer(seat=1)) if isinstance(command, Command)]
+    commands = [command for command in open_commands if not isinstance(command, Resign)] or open_commands
     chance.shuffle(commands)
     return sorted(commands, key=lambda command: _rank(command, table))
 
@@ -145,7 +169,7 @@ def _rank(command: Command, table: TicitaireTable) -> int:
 
 
 @st.composite
-def games(draw: st.DrawFn, courses: tuple[Course, ...] = tuple(Course)) -> Played:
+def games(draw: st.DrawFn, courses: tuple[Course, ...] = WITHOUT_ENTROPY) -> Played:
     """Any accepted sequence of commands; most of them are whole games, for a third or so ends won."""
     course = draw(st.sampled_from(courses))
     timed = course is Course.TIMED_OUT or draw(st.booleans())

@@ -12,10 +12,10 @@ import hypothesis
 import pytest
 
 from domain.cards import Card
-from domain.decider import PUBLIC, Command, Fact, RuleViolation, Viewer, fold
+from domain.decider import PUBLIC, Command, Fact, OpenCommand, RuleViolation, Viewer, fold
 from domain.ticitaire.dead import Verdict, verdict
 from domain.ticitaire.facts import CardsMoved, CardTurnedUp, Options, StockTurned, TicitaireFinished
-from domain.ticitaire.rules import TICITAIRE, MoveCards, TurnStock, legal_commands
+from domain.ticitaire.rules import TICITAIRE, MoveCards, TakeBack, TurnStock, legal_commands
 from domain.ticitaire.table import TicitaireTable
 from domain.ticitaire.views import TicitaireView
 from tests.domain.ticitaire.players import Course, Played, games, play
@@ -87,19 +87,19 @@ def is_shorter_by_what_will_fit(table: TicitaireTable, viewer: Viewer) -> Ticita
     return replace(shown, stock=shown.stock[hidden(table).colour % 2 :])
 
 
-def offers_no_turn_in_vain(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+def offers_no_turn_in_vain(table: TicitaireTable, viewer: Viewer) -> tuple[OpenCommand, ...]:
     commands = legal_commands(table, viewer)
     if hidden(table).shape < 3:
         return tuple(command for command in commands if not isinstance(command, TurnStock))
     return commands
 
 
-def turns_the_order_of_commands(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
+def turns_the_order_of_commands(table: TicitaireTable, viewer: Viewer) -> tuple[OpenCommand, ...]:
     return legal_commands(table, viewer)[:: 1 if hidden(table).number > 3 else -1]
 
 
-def offers_one_command_more(table: TicitaireTable, viewer: Viewer) -> tuple[Command, ...]:
-    return (TurnStock(seat=1),) * (hidden(table).number % 2) + legal_commands(table, viewer)
+def offers_one_command_more(table: TicitaireTable, viewer: Viewer) -> tuple[OpenCommand, ...]:
+    return *(TurnStock(seat=1),) * (hidden(table).number % 2), *legal_commands(table, viewer)
 
 
 def says_what_is_in_the_way(command: Command, table: TicitaireTable, at: datetime) -> tuple[Fact, ...]:
@@ -219,6 +219,8 @@ def test_a_buried_card_that_was_seen_before_a_take_back_stays_shown() -> None:
     step = next(moves)
     turned = step.facts[-1]
     assert isinstance(turned, CardTurnedUp)
-    (back,) = TICITAIRE.decide(legal_commands(step.after, Viewer(seat=1))[-2], step.after, step.at)
+    take_back = legal_commands(step.after, Viewer(seat=1))[-2]
+    assert isinstance(take_back, TakeBack)
+    (back,) = TICITAIRE.decide(take_back, step.after, step.at)
     shown = TICITAIRE.view(TICITAIRE.evolve(step.after, back), PUBLIC)
     assert turned.card in {card for column in shown.columns for card in column.buried}

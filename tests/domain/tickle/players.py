@@ -20,7 +20,7 @@ from domain.tickle.hints import Laydowns, best_laydowns
 from domain.tickle.rules import TICKLE, DeclineLaydown, DrawCard, LayDown, OpenTickle
 from domain.tickle.table import TickleTable
 from tests.domain import sittings
-from tests.domain.sittings import DAY, Course
+from tests.domain.sittings import DAY, WITHOUT_ENTROPY, Course
 
 __all__ = ["PLAYERS", "Course", "Played", "Step", "Style", "games", "laid_down", "play", "some_laydowns"]
 
@@ -30,7 +30,7 @@ SEARCH: Final = 60
 """How far players look for a good laydown."""
 
 
-MOSTLY_TO_THE_END: Final = (*(Course.TO_THE_END,) * 5, *Course)
+MOSTLY_TO_THE_END: Final = (*(Course.TO_THE_END,) * 5, *WITHOUT_ENTROPY)
 
 
 class Style(Enum):
@@ -56,6 +56,7 @@ def play(
     accidents: float = 0.0,
     rematch: Rematch | None = None,
     whims: tuple[int, ...] = (),
+    label: str | None = None,
 ) -> Played:
     """Play a game.
 
@@ -69,9 +70,10 @@ def play(
         accidents: how often a turn runs out of time, where there is a limit; and a tenth as often, a seat resigns.
         rematch: the game before it, whose players are the first of ``PLAYERS``.
         whims: the first commands after the deal: each picks one of those that are open, whatever good comes of it.
+        label: what the opening is labelled with.
     """
     sitting = sittings.Sitting(TICKLE, chance)
-    opening = OpenTickle(player=PLAYERS[0], options=options, rematch=rematch)
+    opening = OpenTickle(player=PLAYERS[0], options=options, rematch=rematch, label=label)
     sitting.gather(opening, players, options, rematch)
 
     def choice(table: TickleTable) -> Command:
