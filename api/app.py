@@ -19,14 +19,17 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from api.accounts import TOKENS_CHANNEL, Accounts
-from api.context import Context, World
+from api.context import Context, Standings, World
 from api.database import prepare
 from api.endpoint import GraphQLEndpoint
+from api.erasing import Erasure
 from api.faults import Unavailable
 from api.live import Live, patiently, stopped
 from api.records import records_route
-from api.schema import KINDS, LIMITS, PUBLIC, schema
+from api.schema import KINDS, LIMITS, schema
+from api.seams import Seams
 from api.settings import Settings
+from api.subscriptions import PUBLIC
 from api.timekeeper import Timekeeper
 from domain.application import CONNECTIONS, Games
 from domain.events import Event
@@ -109,8 +112,18 @@ class _House:
         timekeeper = Timekeeper(datastore, games)
         live = Live(self.url, self._past, self._newest)
         lobby = LobbyQueries(datastore)
-        threads = self.settings.threads
-        world = World(games=games, accounts=accounts, lobby=lobby, live=live, kinds=KINDS, threads=threads)
+        seams, threads = Seams(datastore, lobby, games), self.settings.threads
+        world = World(
+            games=games,
+            accounts=accounts,
+            erasure=Erasure(datastore, games, accounts),
+            lobby=lobby,
+            standings=Standings.on(datastore),
+            live=live,
+            seams=seams,
+            kinds=KINDS,
+            threads=threads,
+        )
         return world, following, timekeeper
 
     async def end_streams(self) -> None:

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from api.accounts import Scope
 from api.context import Info
-from api.errors import InvalidInputError, invalid_input
+from api.errors import InvalidInput, InvalidInputError, invalid_input
 from api.facts import Opened, opened_of
 from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, open_game, play, read_key
 from api.ids import write_id
+from api.labels import LABEL_DESCRIPTION, read_label
 from api.players import Player, player
 from domain.decider import Command, OpenCommand
 from domain.lifecycle import Resign
@@ -55,6 +56,7 @@ class OpenTableInput:
         default=None,
         description="Time for each turn (ruling G2): 5 to 2,592,000 seconds; left out, there is no limit.",
     )
+    label: str | None = strawberry.field(default=None, description=LABEL_DESCRIPTION)
     idempotency_key: str | None = strawberry.field(
         default=None,
         description="8 to 100 characters of your choice. The same key again finds the same game, so that a request "
@@ -112,13 +114,16 @@ def opening_of(fact: TableOpened) -> dict[str, Any]:
 
 Options = TypeVar("Options", bound=TableOptions)
 
+_BESIDE_THE_OPTIONS: Final = frozenset({"idempotency_key", "label"})
+"""What the input of an opening has besides the table's options."""
+
 
 async def open_table(
     info: Info,
     kind: str,
     input: OpenTableInput,
     options: type[Options],
-    command: Callable[[UUID, Options], Command],
+    command: Callable[[UUID, Options, str | None], Command],
     wanted: Mapping[str, str],
 ) -> CommandResult:
     """Open a table of a kind, and answer.
@@ -128,16 +133,18 @@ async def open_table(
         kind: which rules are played.
         input: has the options by their names.
         options: the kind's own.
-        command: opens a game for a host with options.
+        command: opens a game for a host, with options and the label or None.
         wanted: what to say of an option that the table does not take.
     """
     info.context.must_have(Scope.PLAY)
-    asked = {name: value for name, value in vars(input).items() if name != "idempotency_key"}
+    asked = {name: value for name, value in vars(input).items() if name not in _BESIDE_THE_OPTIONS}
     try:
-        chosen = options(**asked)
+        chosen, label = options(**asked), read_label(input.label)
     except ValidationError as error:
         return _refused_option(error, wanted)
-    return await open_game(info, kind, lambda host: command(host, chosen), input.idempotency_key)
+    except InvalidInput as error:
+        return invalid_input(str(error), *error.path)
+    return await open_game(info, kind, lambda host: command(host, chosen, label), input.idempotency_key)
 
 
 def _refused_option(error: ValidationError, wanted: Mapping[str, str]) -> InvalidInputError:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import Card
 from domain.dealing import ALGORITHM, Seeds, deal_order
 from domain.decider import Command, Digest, Fact, Instant, RuleViolation
+from domain.labels import Label, StoredLabel
 
 __all__ = [
     "CLOSING",
@@ -64,25 +65,13 @@ class GameOpened(Fact):
     """The published algorithm of the deal."""
 
 
-LONGEST_LABEL: Final = 64
-
-
-def _must_be_a_label(text: str) -> str:
-    if not 1 <= len(text) <= LONGEST_LABEL or not text.isprintable() or text != " ".join(text.split()):
-        raise ValueError(f"a label has 1 to {LONGEST_LABEL} printable characters, and single spaces inside only")
-    return text
-
-
-Label = Annotated[str, AfterValidator(_must_be_a_label)]
-"""What an organiser calls the games that belong together."""
-
-
 class GameLabelled(Fact):
     """The game belongs to those that bear this label; it follows the opening, where a label was given."""
 
     topic: ClassVar[str] = "game.GameLabelled"
 
-    label: Label
+    label: StoredLabel
+    """What an organiser calls the games that belong together."""
 
 
 class PlayerSeated(Fact):

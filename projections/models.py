@@ -6,11 +6,12 @@ from typing import Final
 
 from projections.deadlines import Deadlines
 from projections.lobby import Lobby
+from projections.results import Results
 from projections.tables import Projection
 
 __all__ = ["PROJECTIONS"]
 
-_MODELS: Final[tuple[Projection, ...]] = (Lobby(), Deadlines())
+_MODELS: Final[tuple[Projection, ...]] = (Lobby(), Deadlines(), Results())
 
 PROJECTIONS: Final = {projection.name: projection for projection in _MODELS}
 """By name."""

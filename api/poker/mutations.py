@@ -84,7 +84,7 @@ class PokerMutation:
             rules.POKER.kind,
             input,
             f.Options,
-            lambda host, options: rules.OpenPoker(player=host, options=options),
+            lambda host, options, label: rules.OpenPoker(player=host, options=options, label=label),
             _WANTED,
         )
 

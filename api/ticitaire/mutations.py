@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from api.accounts import Scope
 from api.context import Info
-from api.errors import invalid_input
+from api.errors import InvalidInput, invalid_input
 from api.games import CommandResult, MoveInput, PlayInput, open_game, play
+from api.labels import LABEL_DESCRIPTION, read_label
 from domain.lifecycle import Resign
 from domain.ticitaire import facts as f
 from domain.ticitaire import rules
@@ -29,6 +30,7 @@ class OpenTicitaireInput:
         description="Seconds from the deal until the game ends as given up (ruling G2): 60 to 2,592,000; left out, "
         "there is no limit.",
     )
+    label: str | None = strawberry.field(default=None, description=LABEL_DESCRIPTION)
     idempotency_key: str | None = strawberry.field(
         default=None,
         description="8 to 100 characters of your choice. The same key again finds the same game, so that a request "
@@ -68,12 +70,15 @@ class TicitaireMutation:
         info.context.must_have(Scope.PLAY)
         try:
             options = f.Options(take_back=input.take_back, strict_duo=input.strict_duo, time_limit=input.time_limit)
+            label = read_label(input.label)
         except ValidationError:
             return invalid_input("A time limit is 60 to 2,592,000 seconds.", "timeLimit")
+        except InvalidInput as error:
+            return invalid_input(str(error), *error.path)
         return await open_game(
             info,
             rules.TICITAIRE.kind,
-            lambda host: rules.OpenTicitaire(player=host, options=options),
+            lambda host: rules.OpenTicitaire(player=host, options=options, label=label),
             input.idempotency_key,
         )
 

@@ -61,7 +61,7 @@ class TickleMutation:
             rules.TICKLE.kind,
             input,
             f.Options,
-            lambda host, options: rules.OpenTickle(player=host, options=options),
+            lambda host, options, label: rules.OpenTickle(player=host, options=options, label=label),
             _WANTED,
         )
 

@@ -67,11 +67,16 @@ class Counting:
         self._cursor = cursor
         self._left = left
 
-    def execute(self, *arguments: Any) -> Any:
+    def execute(self, *arguments: Any, **named: Any) -> Any:
         if not self._left:
             raise Killed
         self._left -= 1
-        return self._cursor.execute(*arguments)
+        return self._cursor.execute(*arguments, **named)
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """For cursors of other kinds, which read: what they read is not counted."""
+        return self._cursor.connection
 
 
 def test_what_a_step_that_failed_has_written_is_taken_back(

@@ -8,7 +8,7 @@ import pytest
 
 from domain.cards import Card
 from domain.decider import Fact
-from domain.lifecycle import GameCancelled
+from domain.lifecycle import GameCancelled, GameLabelled
 from domain.poker.facts import (
     FACTS,
     Called,
@@ -77,6 +77,12 @@ BEFORE_THE_DEAL = [
         POKER.empty(CHAIN),
         OpenPoker(player=HOST, options=AS_JOINED),
         (opened(AS_JOINED), PlayerJoined(player=HOST)),
+    ),
+    Case(
+        "G3: its label is told after the opening, before the host joins",
+        POKER.empty(CHAIN),
+        OpenPoker(player=HOST, options=AS_JOINED, label="Spring Cup"),
+        (opened(AS_JOINED), GameLabelled(label="Spring Cup"), PlayerJoined(player=HOST)),
     ),
     Case("G3: a guest joins", seated(1), Join(player=GUEST), (PlayerJoined(player=GUEST),)),
     Case("G3: a guest leaves", seated(2), Leave(player=GUEST), (PlayerLeft(player=GUEST),)),

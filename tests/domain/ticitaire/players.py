@@ -65,6 +65,7 @@ def play(
     course: Course = Course.TO_THE_END,
     length: int = LONGEST,
     whims: tuple[int, ...] = (),
+    label: str | None = None,
 ) -> Played:
     """Play a game.
 
@@ -74,6 +75,7 @@ def play(
         course: how it is to go.
         length: after how many commands it is given up, timed out or left; a game to the end is given up then.
         whims: the first commands: each picks one of those that are open, whatever good comes of it.
+        label: what the game is labelled with.
     """
     seeds = Seeds.backwards(UUID(int=chance.getrandbits(128), version=4), last=chance.randbytes(32), deals=1)
     table, at, steps = TICITAIRE.empty(seeds), NOON, list[Step[TicitaireTable]]()
@@ -86,7 +88,7 @@ def play(
         steps.append(Step(TICITAIRE, table, command, player, at, TICITAIRE.decide(command, table, at)))
         table = steps[-1].after
 
-    do(OpenTicitaire(player=PLAYER, options=options))
+    do(OpenTicitaire(player=PLAYER, options=options, label=label))
     while not table.over and len(steps) < length and since < PATIENCE:
         at += timedelta(milliseconds=chance.randrange(1, 50))
         if table.deadline and chance.random() < 0.02:
@@ -155,8 +157,12 @@ def games(draw: st.DrawFn, courses: tuple[Course, ...] = tuple(Course)) -> Playe
         time_limit=draw(st.integers(60, 30 * DAY)) if timed else None,
     )
     seed = draw(st.integers(0, 2**32))
+    label = "Spring Cup" if seed % 2 else None
     length = LONGEST if course is Course.TO_THE_END else draw(st.integers(1, 300))
     whims = tuple(draw(st.lists(st.integers(0, 30), max_size=25)))
-    played = play(random.Random(seed), options=options, course=course, length=length, whims=whims)
-    recipe = f"play(random.Random({seed}), options={options!r}, course={course}, length={length}, whims={whims})"
+    played = play(random.Random(seed), options=options, course=course, length=length, whims=whims, label=label)
+    recipe = (
+        f"play(random.Random({seed}), options={options!r}, course={course}, length={length}, whims={whims}, "
+        f"label={label!r})"
+    )
     return replace(played, recipe=recipe)

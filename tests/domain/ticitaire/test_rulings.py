@@ -13,6 +13,7 @@ from domain.decider import Command, Fact
 from domain.lifecycle import (
     DeadlineExtended,
     ExtendDeadline,
+    GameLabelled,
     Place,
     PlayerResigned,
     PlayerSeated,
@@ -46,6 +47,8 @@ TAKE_BACK = Options(take_back=True)
 HOUR = timedelta(hours=1)
 HOURLY = Options(time_limit=3600)
 ORDER = deal_order(SEEDS, number=1, entropies=["-"])
+OPENED = TicitaireOpened(ruleset=1, host=PLAYER, deal=SEEDS.deal, commitment=SEEDS.commitment.hex(), options=Options())
+DEALT = TableauDealt(number=1, entropies=("-",), exposed=ORDER[49:56], deadline=None)
 REVEALED = SeedsRevealed(seeds=(SEEDS.seed(1).hex(),))
 SPARE = "3-square-orange"
 """A stock card that keeps a position from being won."""
@@ -228,17 +231,13 @@ CASES = [
         "G3: a game starts with its deal",
         TICITAIRE.empty(SEEDS),
         OpenTicitaire(player=PLAYER),
-        (
-            TicitaireOpened(
-                ruleset=1,
-                host=PLAYER,
-                deal=SEEDS.deal,
-                commitment=SEEDS.commitment.hex(),
-                options=Options(),
-            ),
-            PlayerSeated(seat=1, player=PLAYER),
-            TableauDealt(number=1, entropies=("-",), exposed=ORDER[49:56], deadline=None),
-        ),
+        (OPENED, PlayerSeated(seat=1, player=PLAYER), DEALT),
+    ),
+    Case(
+        "G3: its label is told after the opening, before the player takes the seat",
+        TICITAIRE.empty(SEEDS),
+        OpenTicitaire(player=PLAYER, label="Spring Cup"),
+        (OPENED, GameLabelled(label="Spring Cup"), PlayerSeated(seat=1, player=PLAYER), DEALT),
     ),
     Case(
         "S11: one move is taken back",
