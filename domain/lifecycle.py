@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import Card
-from domain.dealing import ALGORITHM, Seeds, deal_order
+from domain.dealing import ALGORITHM, Seeds, deal_order, link
 from domain.decider import Command, Digest, Fact, Instant, RuleViolation
 from domain.labels import Label, StoredLabel
 
@@ -34,6 +34,7 @@ __all__ = [
     "Table",
     "Timed",
     "TimedOut",
+    "are_committed",
     "changed",
     "command_of",
     "evolve",
@@ -297,6 +298,15 @@ def reveal(table: Table) -> SeedsRevealed:
     if table.seeds is None:
         raise LookupError("this table was folded without its seeds")
     return SeedsRevealed(seeds=tuple(table.seeds.seed(d).hex() for d in range(1, table.deals + 1)))
+
+
+def are_committed(revealed: SeedsRevealed, table: Table) -> bool:
+    """Tell whether there is a seed for each deal, and each leads to the one before it, the first to the commitment."""
+    opened = table.opened
+    if opened is None or len(revealed.seeds) != table.deals:
+        return False
+    chain = [bytes.fromhex(seed) for seed in (opened.commitment, *revealed.seeds)]
+    return all(link(opened.deal, number, chain[number]) == chain[number - 1] for number in range(1, len(chain)))
 
 
 def order_of(table: Table, dealt: Dealt) -> tuple[Card, ...] | None:

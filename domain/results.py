@@ -8,11 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.counting import Counts
-from domain.dealing import link
 from domain.decider import Deciders, positions
 from domain.events import Event
 from domain.games import DECIDERS
-from domain.lifecycle import GameFinished, GameOpened, SeedsRevealed, Table
+from domain.lifecycle import GameFinished, GameOpened, Table, are_committed
 
 __all__ = ["Result", "SeatResult", "result_of"]
 
@@ -92,19 +91,9 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
         finished_at=finished_at,
         version=events[-1].seq,
         hash=events[-1].hash,
-        proved=_proved(opened, table.revealed, table.deals),
+        proved=table.revealed is not None and are_committed(table.revealed, table),
         seats=tuple(
             SeatResult(line.seat, player, line.place, line.points, line.resigned, line.counts)
             for line, player in zip(counted, table.players, strict=True)
         ),
     )
-
-
-def _proved(opened: GameOpened, revealed: SeedsRevealed | None, deals: int) -> bool:
-    """Tell whether there is a seed for each deal, and each leads back to the one before it, the first to the
-    commitment.
-    """
-    if revealed is None or len(revealed.seeds) != deals:
-        return False
-    chain = [bytes.fromhex(seed) for seed in (opened.commitment, *revealed.seeds)]
-    return all(link(opened.deal, number, chain[number]) == chain[number - 1] for number in range(1, len(chain)))

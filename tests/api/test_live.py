@@ -764,8 +764,10 @@ async def test_a_listener_that_comes_while_the_states_are_asked_for_is_told_to_l
     game = opened(games)
     ear.listen(early)
     look = ear._look
+    begun = asyncio.Event()
 
     async def seen(conn: Any) -> int:
+        begun.set()
         execute = conn.execute
 
         async def asked(query: str, *parameters: Any, **more: Any) -> Any:
@@ -781,6 +783,8 @@ async def test_a_listener_that_comes_while_the_states_are_asked_for_is_told_to_l
     async with running(ear):
         await until_it_looks(ear)
         monkeypatch.setattr(ear, "_look", seen)
+        ear.wake()
+        await asyncio.wait_for(begun.wait(), 5)  # the look before it, which was not seen, is over
         await asyncio.to_thread(given_up, games, game)
         await until(lambda: bool(late.games))
     assert (late.events, late.misses) == ([], 1)

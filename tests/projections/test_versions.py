@@ -20,7 +20,6 @@ from domain.storage import Datastore, Logged, PersistenceError
 from domain.ticitaire.facts import Options
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.rules import OpenTickle
-from projections.deadlines import Deadlines
 from projections.lobby import Lobby, LobbyQueries, Status
 from projections.models import PROJECTIONS
 from projections.runner import Follower
@@ -100,7 +99,7 @@ def test_what_earlier_programs_kept_beside_the_log_is_made_anew_and_filled_from_
         ("tickle", Status.OPEN, 6, (ADA,)),
         ("ticitaire", Status.PLAYING, 1, (ADA,)),
     ]
-    assert positions(database_url) == {"lobby": (5, Lobby.version), "deadlines": (5, Deadlines.version)}
+    assert positions(database_url) == {name: (5, projection.version) for name, projection in PROJECTIONS.items()}
     assert rows(database_url, "SELECT count(*) FROM read_models.deadlines") == [(1,)]
 
 
