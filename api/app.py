@@ -19,17 +19,20 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from api.accounts import TOKENS_CHANNEL, Accounts
-from api.context import Context, World
+from api.context import Context, Standings, World
 from api.database import prepare
 from api.endpoint import GraphQLEndpoint
+from api.erasing import Erasure
 from api.faults import Unavailable
 from api.live import Live, patiently, stopped
 from api.log_routes import log_routes
 from api.proving import Prover
 from api.records import records_route
-from api.schema import KINDS, LIMITS, PUBLIC, schema
+from api.schema import KINDS, LIMITS, schema
+from api.seams import Seams
 from api.settings import Settings
 from api.signing import CheckpointFile, Signer
+from api.subscriptions import PUBLIC
 from api.timekeeper import Timekeeper
 from domain.application import CONNECTIONS, Games
 from domain.events import Event
@@ -120,13 +123,22 @@ class _House:
         timekeeper = Timekeeper(datastore, games)
         live = Live(self.url, self._past, self._newest)
         lobby = LobbyQueries(datastore)
-        threads = self.settings.threads
+        seams, threads = Seams(datastore, lobby, games), self.settings.threads
         signer = Signer(datastore, *self.signing) if self.signing else None
         prover = Prover(
             datastore, refusal=lambda: signer.refusal if signer else None, key=signer.key if signer else None
         )
         world = World(
-            games=games, accounts=accounts, lobby=lobby, live=live, prover=prover, kinds=KINDS, threads=threads
+            games=games,
+            accounts=accounts,
+            erasure=Erasure(datastore, games, accounts),
+            lobby=lobby,
+            standings=Standings.on(datastore),
+            live=live,
+            seams=seams,
+            prover=prover,
+            kinds=KINDS,
+            threads=threads,
         )
         return world, following, timekeeper, signer
 

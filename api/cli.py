@@ -8,8 +8,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final, NoReturn
@@ -30,31 +31,38 @@ from api.auditing import FileReport, audited, read_proof_files, read_receipts, s
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, may_show_password, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
+from api.erasing import Erasure
 from api.faults import Fault
 from api.ids import read_id
 from api.listening import uvicorn_options
 from api.log_commands import UNSIGNED, log_app, signing_of
 from api.logs import configure_logs, uvicorn_log_config
+from api.players import display_name
 from api.records import game_of
 from api.replaying import HAS_KEYS, Reel, keyboard, watch
 from api.replays import ReplayView
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from api.signing import Signer
+from domain.application import Games
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.audit import Audited, Receipt
 from domain.catalogue import catalogue
+from domain.decider import Names
 from domain.events import Event
 from domain.games import FACT_TYPES, RULESETS
-from domain.lifecycle import GameOpened
+from domain.lifecycle import GameOpened, PlayerSeated
 from domain.notes import LogProof, NoteKey
 from domain.record_reading import lines_of, read_record, read_records
 from domain.records import BrokenRecord, Record, write_record
 from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, PersistenceError, log_end
+from domain.telling import NOBODY_NAMED
 from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.hints import Hints
+from projections.lobby import Lobby
 from projections.models import PROJECTIONS
-from projections.runner import Follower, RebuildUnderWay
+from projections.runner import Follower
+from projections.side_by_side import NotRebuilt, rebuilt_side_by_side
 
 __all__ = ["app", "main"]
 
@@ -340,14 +348,25 @@ def player_find(name: Annotated[str, typer.Argument(help="The whole name, or its
 def player_erase(
     player: PlayerArgument, yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether to.")] = False
 ) -> None:
-    """Erase a player's name and tokens. The games stay whole, under the random id."""
-    with _accounts() as accounts:
+    """Take a player out of all games under way, then erase name and tokens. The games stay, under the random id."""
+    settings = Settings.load()
+    with _datastore(settings) as datastore:
+        accounts = Accounts(datastore)
         found = accounts.players([player]).get(player)
-        if found and not yes:
-            typer.confirm(f"Erase {found.name!r}, with all tokens? It can't be undone", abort=True, err=True)
-        if not accounts.erase(player):
+        if found is None:
             _fail("there is no such player")
-    err.print("The player is erased.")
+        if not yes:
+            typer.confirm(f"Erase {found.name!r}, with all tokens? It can't be undone", abort=True, err=True)
+        try:
+            vault = Vault(datastore, settings.keyring())
+        except SettingsError as error:
+            accounts.erase(player)
+            err.print(f"The player is erased. Games under way stay as they are, for want of the server's key. {error}")
+            return
+        _follower(datastore, Lobby.name)
+        with closing(Games(EventRecorder(datastore), vault)) as games:
+            _, left = Erasure(datastore, games, accounts).erase(player)
+    err.print(f"The player is erased, and was taken out of {left} {'game' if left == 1 else 'games'} under way.")
 
 
 @db_app.command("init")
@@ -422,32 +441,54 @@ def db_check() -> None:
     err.print(f"{found.role} can run a server. It may read the log and append to it, and nothing else.", markup=False)
 
 
-NameArgument = Annotated[str, typer.Argument(help=f"Which read model: {', '.join(PROJECTIONS)}.")]
+def _read_models(name: str) -> list[str]:
+    if name != EVERY_MODEL and name not in PROJECTIONS:
+        raise typer.BadParameter(f"there is no read model {name!r}; there are: {', '.join(PROJECTIONS)}")
+    return list(PROJECTIONS) if name == EVERY_MODEL else [name]
+
+
+EVERY_MODEL: Final = "all"
+NameArgument = Annotated[
+    str, typer.Argument(help=f"Which read model: {', '.join(PROJECTIONS)}; or {EVERY_MODEL}, side by side.")
+]
 
 
 def _follower(datastore: Datastore, name: str) -> Follower:
-    if name not in PROJECTIONS:
-        raise typer.BadParameter(f"there is no read model {name!r}; there are: {', '.join(PROJECTIONS)}")
     prepare(datastore)
     follower = Follower(datastore, PROJECTIONS[name])
     follower.create_tables()
     return follower
 
 
+def _begin_rebuild(log_format: LogFormat) -> None:
+    configure_logs(log_format)
+    settle_collector()
+
+
 @project_app.command("rebuild")
-def project_rebuild(name: NameArgument) -> None:
-    """Build a read model anew from the whole log. Servers stay up, and show the old one until the new one is whole."""
-    settings = Settings.load()
-    configure_logs(settings.log_format)
-    with _datastore(settings) as datastore, _progress() as progress:
-        follower = _follower(datastore, name)
-        task = progress.add_task(f"Rebuilding {name}", total=None)
-        try:
-            done = follower.rebuild(lambda done, total: progress.update(task, completed=done, total=total))
-        except (RebuildUnderWay, LookupError, ValueError) as error:
-            _fail(str(error))
-        progress.update(task, completed=done, total=done)
-    err.print(f"{name}: {done} events taken in.")
+def project_rebuild(name: NameArgument = EVERY_MODEL) -> None:
+    """Build read models anew from the whole log. Servers stay up, and show the old ones until the new are whole."""
+    settings, names = Settings.load(), _read_models(name)
+    begin = partial(_begin_rebuild, settings.log_format)
+    begin()
+    with _answering(settings) as url:
+        with closing(Datastore(url, connections=2)) as datastore:
+            for each in names:
+                _follower(datastore, each)
+        with _progress() as progress:
+            tasks = {each: progress.add_task(f"Rebuilding {each}", total=None) for each in names}
+
+            def far(each: str, done: int, total: int) -> None:
+                progress.update(tasks[each], completed=done, total=total)
+
+            try:
+                rebuilt = rebuilt_side_by_side(url, names, far, begin=begin)
+            except NotRebuilt as error:
+                _fail(str(error))
+            for each, done in rebuilt.items():
+                progress.update(tasks[each], completed=done, total=done)
+    for each, done in rebuilt.items():
+        err.print(f"{each}: {done} events taken in.")
 
 
 @project_app.command("run")
@@ -581,7 +622,8 @@ def replay(
 ) -> None:
     """Play a game again in a terminal, forwards and backwards: a record, or a game of the log."""
     try:
-        reel = Reel(_events_of(game), seen_as)
+        events, names = _told_of(game)
+        reel = Reel(events, seen_as, names)
     except Fault as error:
         _fail(error.message)
     screen = Console(highlight=False)
@@ -650,14 +692,14 @@ def _audited(
     return FileReport(str(file), tuple(found))
 
 
-def _events_of(game: str) -> Sequence[Event]:
-    """Return all events of the game that a record holds, or the log."""
+def _told_of(game: str) -> tuple[Sequence[Event], Names]:
+    """Return all events of the game that a record holds, or the log; of the log, with what its seats are called."""
     try:
         if game == "-":
-            return read_record(lines_of(sys.stdin.buffer)).events
+            return read_record(lines_of(sys.stdin.buffer)).events, NOBODY_NAMED
         if (file := Path(game)).is_file():
             with lines_in(file) as (lines, _):
-                return read_record(lines).events
+                return read_record(lines).events, NOBODY_NAMED
     except BrokenRecord as error:
         _fail(f"{'the record' if game == '-' else game}, {error}")
     except OSError as error:
@@ -671,7 +713,15 @@ def _events_of(game: str) -> Sequence[Event]:
         last = recorder.newest(id_)
         if last is None:
             _fail(f"there is no game {game}")
-        return tuple(events_up_to(last, recorder.span))
+        events = tuple(events_up_to(last, recorder.span))
+        return events, _names_in(events, Accounts(datastore))
+
+
+def _names_in(events: Iterable[Event], accounts: Accounts) -> Names:
+    """Return what the seats of a game are called: those who erased their names by a pseudonym."""
+    seated = {event.fact.seat: event.fact.player for event in events if isinstance(event.fact, PlayerSeated)}
+    known = accounts.players(set(seated.values()))
+    return {seat: display_name(player, known.get(player)) for seat, player in seated.items()}
 
 
 @app.command("schema")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar
 from uuid import UUID
 
 import strawberry
@@ -14,33 +14,64 @@ from strawberry.dataloader import DataLoader
 
 from api.accounts import Accounts, Caller, Player, Scope
 from api.arrivals import Arrivals
+from api.attending import PlayerWatch
+from api.erasing import Erasure
 from api.faults import Forbidden, Unauthenticated
-from api.live import Live
+from api.live import Live, patiently
 from api.proving import Prover
+from api.seams import Seams
+from api.tallies import Tallies
+from api.watching import LobbyWatch
 from domain.application import Games
+from domain.counting import Counts
 from domain.game import Game
 from domain.gathering import Told
 from domain.rematches import Rematches
+from domain.storage import Datastore
 from projections.lobby import LobbyQueries
+from projections.players import PlayerQueries
+from projections.ratings import Rating, RatingQueries
+from projections.results import ResultQueries
+from projections.scoreboards import ScoreboardQueries
 
 if TYPE_CHECKING:
     from api.games import Kind
 
-__all__ = ["Context", "Info", "World"]
+__all__ = ["Context", "Info", "Standings", "World"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """What is made of finished games."""
+
+    results: ResultQueries
+    scoreboards: ScoreboardQueries
+    ratings: RatingQueries
+    statistics: PlayerQueries
+
+    @classmethod
+    def on(cls, datastore: Datastore) -> Self:
+        """Return what can be asked of the read model in a database."""
+        return cls(
+            ResultQueries(datastore), ScoreboardQueries(datastore), RatingQueries(datastore), PlayerQueries(datastore)
+        )
 
 
 class World:
     """What the resolvers of one server process share."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a server consists of
         self,
         *,
         games: Games,
         accounts: Accounts,
+        erasure: Erasure,
         lobby: LobbyQueries,
+        standings: Standings,
         live: Live,
+        seams: Seams,
         prover: Prover,
         kinds: Mapping[str, Kind],
         threads: int,
@@ -49,7 +80,12 @@ class World:
         self.rematches: Final = Rematches(games)
         self.accounts: Final = accounts
         self.lobby: Final = lobby
+        self.standings: Final = standings
+        self.erasure: Final = erasure
         self.live: Final = live
+        self.tallies: Final = Tallies()
+        self.lobby_watch: Final = LobbyWatch(live, seams, self._patiently, self.tallies)
+        self.player_watch: Final = PlayerWatch(live, seams, self._patiently)
         self.prover: Final = prover
         """Shows the log as a whole."""
         self.kinds: Final = kinds
@@ -61,6 +97,9 @@ class World:
     async def blocking(self, call: Callable[[], T]) -> T:
         """Run what waits for the database, or computes for long, off the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    async def _patiently(self, call: Callable[[], T]) -> T:
+        return await patiently(lambda: self.blocking(call))
 
     async def told(self, ask: Callable[[Told[T]], None]) -> T:
         """Return what is told, in another thread, to the function that ``ask`` is given; raise it if it is an error."""
@@ -92,15 +131,39 @@ class Context:
     world: World
     caller: Caller | None
     request_id: str
-    _loader: DataLoader[UUID, Player | None] | None = None
+    _players: DataLoader[UUID, Player | None] | None = None
+    _statistics: DataLoader[UUID, Mapping[str, Counts]] | None = None
+    _ratings: DataLoader[UUID, list[Rating]] | None = None
     _records: dict[UUID, asyncio.Future[Game]] = field(default_factory=dict)
+
+    # Made when they are needed: every open stream has a context.
 
     @property
     def players(self) -> DataLoader[UUID, Player | None]:
-        """The names of players, asked for together. Made when it is needed: every open stream has a context."""
-        if self._loader is None:
-            self._loader = DataLoader(self._players)
-        return self._loader
+        """The accounts of players, asked for together."""
+        if self._players is None:
+            accounts = self.world.accounts
+            self._players = self._together(lambda ids: [*map(accounts.players(ids).get, ids)])
+        return self._players
+
+    @property
+    def statistics(self) -> DataLoader[UUID, Mapping[str, Counts]]:
+        """What is counted of players, by kind, asked for together."""
+        if self._statistics is None:
+            statistics = self.world.standings.statistics
+            self._statistics = self._together(lambda ids: [*map(statistics.of_players(ids).__getitem__, ids)])
+        return self._statistics
+
+    @property
+    def ratings(self) -> DataLoader[UUID, list[Rating]]:
+        """The ratings of players, asked for together."""
+        if self._ratings is None:
+            ratings = self.world.standings.ratings
+            self._ratings = self._together(lambda ids: [*map(ratings.of_players(ids).__getitem__, ids)])
+        return self._ratings
+
+    def _together(self, read: Callable[[list[UUID]], list[T]]) -> DataLoader[UUID, T]:
+        return DataLoader(lambda ids: self.world.blocking(lambda: read(ids)))
 
     async def record(self, game_id: UUID, *, at_least: int) -> Game:
         """Return a game at some version from ``at_least`` on: read once for a whole page of its events.
@@ -125,10 +188,6 @@ class Context:
     def _forget(self, game_id: UUID, reading: asyncio.Future[Game]) -> None:
         if self._records.get(game_id) is reading:
             del self._records[game_id]
-
-    async def _players(self, ids: Collection[UUID]) -> list[Player | None]:
-        found = await self.world.blocking(lambda: self.world.accounts.players(ids))
-        return [found.get(id_) for id_ in ids]
 
     @property
     def player(self) -> UUID | None:

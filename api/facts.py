@@ -278,6 +278,8 @@ class GameEvent:
 
     event: strawberry.Private[Event]
     presenters: strawberry.Private[FactPresenters]
+    people: strawberry.Private[Mapping[UUID, Player] | None] = None
+    """Players whose names are read already, as for a whole page; those of others are looked up."""
 
     @strawberry.field(description="The number in the game, from 1. It is the game's version after the event.")
     def seq(self) -> int:
@@ -293,7 +295,10 @@ class GameEvent:
     def player(self) -> Player | None:
         """Return who asked for it."""
         uuid: UUID | None = acting_player(self.event.cause.actor)
-        return player(uuid) if uuid else None
+        if uuid is None:
+            return None
+        known = self.people.get(uuid) if self.people else None
+        return known or player(uuid)
 
     @strawberry.field(description="1..parts: the events of one command stand together.")
     def part(self) -> int:

@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from api.errors import InvalidInput, InvalidInputError, invalid_input
 from api.players import Player, player
 from domain.entropy import MOST_BEACON, Entropy, EntropyOptions, EntropyTable
-from domain.lifecycle import GameOpened, Table
-from domain.results import proved
+from domain.lifecycle import Table, are_committed
 
 __all__ = [
     "USUAL_LENGTHS",
@@ -200,7 +199,7 @@ def fairness_of(table: Table) -> Fairness | None:
         seeds=list(revealed.seeds) if revealed else None,
         entropies=entropies,
         beacon=beacon,
-        verification=_verification(table, opened),
+        verification=_verification(table),
     )
 
 
@@ -213,12 +212,11 @@ def _entropy(table: EntropyTable) -> tuple[list[PlayerEntropy], Beacon | None]:
     return shown, None if name is None else Beacon(name=name, value=table.beacon or None)
 
 
-def _verification(table: Table, opened: GameOpened) -> Verification | None:
+def _verification(table: Table) -> Verification | None:
     if table.cancelled:
         return None
     if table.revealed is not None:
-        kept = proved(opened, table.revealed, table.deals)
-        return Verification.PROVED if kept else Verification.UNVERIFIABLE
+        return Verification.PROVED if are_committed(table.revealed, table) else Verification.UNVERIFIABLE
     # Seeds that are here come out with the result, or when their time has come; those that are elsewhere may not.
     waits = table.seeds is not None or (table.deadline is not None and datetime.now(UTC) < table.deadline)
     return Verification.UNVERIFIABLE if table.finished is not None and not waits else Verification.PENDING

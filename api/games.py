@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import Enum
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias
 from uuid import UUID
 
 import strawberry
@@ -31,14 +30,17 @@ from api.fairness import USUAL_LENGTHS as LENGTHS_OF_FAIRNESS
 from api.fairness import Fairness, fairness_of
 from api.faults import BadUserInput
 from api.ids import read_id, write_id
+from api.kinds import GameKind
 from api.nodes import Node, page_size
-from api.players import Player, player
+from api.players import Player, player, players_shown
+from api.statistics import Statistics
+from api.tallies import status_of
 from domain.application import GameNotFound, Outcome
+from domain.counting import Counts
 from domain.decider import Command, Fact, OpenCommand, Viewer
 from domain.entropy import owing
-from domain.events import Event
+from domain.events import Event, acting_player
 from domain.game import Game as Record
-from domain.games import RULESETS
 from domain.gathering import Told
 from domain.lifecycle import Resign, Table
 from domain.seating import TableOpened, invitation_for
@@ -58,13 +60,6 @@ __all__ = [
     "read_key",
     "show",
 ]
-
-GameKind: Any = strawberry.enum(
-    cast("type[Enum]", Enum("GameKind", {kind.upper(): kind for kind in RULESETS})),
-    description="Which rules are played.",
-)
-"""Every kind that can be played, from the domain's own list."""
-
 
 strawberry.enum(
     Status,
@@ -127,12 +122,7 @@ class Game(Node):
     @strawberry.field(description="How far the game has come.")
     def status(self) -> Status:
         """Return the status."""
-        table = self._table
-        if table.cancelled:
-            return Status.CANCELLED
-        if table.over:
-            return Status.FINISHED
-        return Status.PLAYING if table.deals else Status.OPEN
+        return status_of(self._table)
 
     @strawberry.field(description="How many events the game has: give it as expectedVersion.")
     def version(self) -> int:
@@ -153,6 +143,14 @@ class Game(Node):
     def changed_at(self) -> datetime:
         """Return when the last event happened."""
         return self.record.at
+
+    @strawberry.field(
+        description="What its opener called the games that belong together; null where it bears no label. Anyone may "
+        "give any label."
+    )
+    def label(self) -> str | None:
+        """Return the label."""
+        return self._table.label
 
     @strawberry.field(description="Who opened it: the host starts the game, or cancels it.")
     def host(self) -> Player | None:
@@ -213,6 +211,15 @@ class Game(Node):
         return [player(uuid) for uuid in owing(self._table)]
 
     @strawberry.field(
+        description="The seats that the game waits for now, ascending: the one that has the turn or, while hands are "
+        "declared, each that has yet to declare its own (ruling P5). Empty before the deal and after the end. In "
+        "a position of the past: those that it waited for after that event."
+    )
+    def awaits(self) -> list[int]:
+        """Return the seats."""
+        return list(self.record.decider.awaits(self._table))
+
+    @strawberry.field(
         description="When the time runs out that is running now (ruling G2), or seeds come out that are held back "
         "after the end; null where neither is so."
     )
@@ -248,9 +255,15 @@ class Game(Node):
         if after_seq < 0:
             raise BadUserInput(f"`afterSeq` is the number of an event, or 0 for all; not {after_seq}.")
         world, game_id, most = info.context.world, self.record.id, page_size(first)
-        found = await world.blocking(lambda: world.games.events(game_id, after=after_seq, first=most + 1))
-        events = [event(info, one) for one in found[:most]]
-        return GameEventPage(nodes=events, has_more=len(found) > most)
+
+        def page() -> GameEventPage:
+            found = world.games.events(game_id, after=after_seq, first=most + 1)
+            acting = {uuid for one in found[:most] if (uuid := acting_player(one.cause.actor))}
+            people = players_shown(world.accounts, acting)
+            events = [event(info, one, people) for one in found[:most]]
+            return GameEventPage(nodes=events, has_more=len(found) > most)
+
+        return await world.blocking(page)
 
     @strawberry.field(description="The table as it was after an event, as you may see it.")
     async def position(
@@ -295,6 +308,8 @@ class Kind:
     """What its lists hold as a rule, by type and field: by that the cost of a query is told."""
     efforts: Mapping[str, int]
     """What its dear fields cost besides, likewise."""
+    statistics: Callable[[Counts], Statistics]
+    """Shows what is counted of a player in its games."""
     draw: Callable[[Any, Fact, Pen], RenderableType]
     """Draws what a viewer may see of the table in a terminal; a fact says what has just happened."""
 
@@ -327,9 +342,9 @@ def show(info: Info, record: Record, viewer: Viewer | None = None) -> Game:
     return kind.game(id=game_id, record=record, viewer=seen_by, view=record.view(seen_by))
 
 
-def event(info: Info, one: Event) -> GameEvent:
-    """Show an event."""
-    return GameEvent(event=one, presenters=info.context.world.facts)
+def event(info: Info, one: Event, people: Mapping[UUID, Player] | None = None) -> GameEvent:
+    """Show an event; the names of those ``people`` are read already."""
+    return GameEvent(event=one, presenters=info.context.world.facts, people=people)
 
 
 # Commands

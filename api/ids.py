@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
+from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
 from api.faults import BadUserInput
 
-__all__ = ["read_cursor", "read_id", "write_cursor", "write_id"]
+__all__ = ["read_cursor", "read_id", "read_place", "write_cursor", "write_id"]
 
 LONGEST: Final = 200
 
@@ -38,26 +41,55 @@ def read_id(text: str, kind: str | None = None) -> tuple[str, UUID]:
         raise _no_id() from None
 
 
-def write_cursor(position: int) -> str:
-    """Return the cursor for reading on after a position."""
-    return _write(f"after:{position}")
+def write_cursor(*at: int, of: str = "") -> str:
+    """Return the cursor for reading on after a place in a list.
+
+    Args:
+        at: the place: a position in the log, or what else the list is ordered by.
+        of: which list; left out, the list of games.
+    """
+    return _write(":".join(["after", *([_digest(of)] if of else []), *map(str, at)]))
 
 
-def read_cursor(text: str | None) -> int | None:
-    """Return the position that a cursor stands for.
+def read_cursor(text: str | None, *, of: str = "") -> int | None:
+    """Return the position that a cursor stands for in a list.
 
     Raises:
-        BadUserInput: it is no cursor.
+        BadUserInput: it is no cursor, or one of another list.
+    """
+    found = read_place(text, 1, of=of)
+    return found[0] if found else None
+
+
+def read_place(text: str | None, numbers: int, *, of: str = "") -> tuple[int, ...] | None:
+    """Return the place that a cursor stands for in a list that is ordered by so many numbers.
+
+    Raises:
+        BadUserInput: it is no cursor, or one of another list.
     """
     if text is None:
         return None
     try:
-        found, _, value = _read(text).partition(":")
-        if found == "after" and value.isascii() and value.isdecimal() and len(value) < 19:
-            return int(value)
+        word, *found = _read(text).split(":")
+        list_, place = found[:-numbers], found[-numbers:]
+        is_of_it = word == "after" and list_ == ([_digest(of)] if of else [])
+        if is_of_it and len(place) == numbers and all(map(_NUMBER.fullmatch, place)):
+            read = tuple(map(int, place))
+            if max(read) < 2**63:  # what the database can be asked for
+                return read
     except ValueError:
         pass
-    raise BadUserInput("`after` is not a cursor: give `pageInfo.endCursor` of the page before, or leave it out.")
+    raise BadUserInput(
+        "`after` is not a cursor of this list: give `pageInfo.endCursor` of the page before, or leave it out."
+    )
+
+
+_NUMBER: Final = re.compile("[0-9]{1,19}")
+
+
+@lru_cache(maxsize=1_000)
+def _digest(list_: str) -> str:
+    return hashlib.sha256(list_.encode()).hexdigest()[:16]
 
 
 def _write(text: str) -> str:

@@ -59,7 +59,7 @@ class Limits:
     """Fields of all operations together, with their fragments written out."""
     aliases: int = 30
     """Aliased fields of an operation with its fragments written out."""
-    repeats: int = 40
+    repeats: int = 50
     """How often one place may select the same name, or spread fragments, all types and fragments together. Validation
     compares each with each; a document that tells every kind of a thing apart has the name once for each kind."""
     mutations: int = 10

@@ -18,7 +18,7 @@ import psycopg
 import structlog
 
 from api import readers
-from api.readers import Reader, Watcher, closes_the_record
+from api.readers import Listener, Onlooker, Reader, Watcher, closes_the_record
 from api.sharing import Edition, Offer
 from domain.events import Event, read_event
 from domain.game import Game
@@ -52,7 +52,7 @@ Newest = Callable[[UUID], Awaitable[Game]]
 
 _END: Final = "SELECT coalesce(max(notification_id), 0) FROM public.game_events"
 _NEWER: Final = (
-    "SELECT notification_id, originator_id FROM public.game_events WHERE notification_id > %s"
+    "SELECT notification_id, originator_id, topic FROM public.game_events WHERE notification_id > %s"
     " ORDER BY notification_id LIMIT %s"
 )
 _STATES: Final = "SELECT notification_id, state FROM public.game_events WHERE notification_id = ANY (%s)"
@@ -141,7 +141,7 @@ class _Followed:
     def __init__(self, game: UUID) -> None:
         self.game: Final = game
         self.circles: Final[dict[Edition[Event] | None, _Circle]] = {}
-        self.watchers: Final[set[Watcher]] = set()
+        self.watchers: Final[set[Onlooker]] = set()
         self.is_outdated = False
         """Whether the watchers are to be shown the game anew."""
         self.reading: asyncio.Task[None] | None = None
@@ -166,11 +166,12 @@ class Live:
         self._past: Final = past
         self._newest: Final = newest
         self._followed: Final[dict[UUID, _Followed]] = {}
+        self._listeners: Final[set[Listener]] = set()
         self._position: int | None = None
-        """Up to where the log is read; None while nobody follows a game."""
+        """Up to where the log is read; None while nobody follows a game or listens."""
         self._hint: Final = asyncio.Event()
         self._company: Final = asyncio.Event()
-        """Set as soon as somebody follows a game."""
+        """Set as soon as somebody follows a game or listens."""
 
     def wake(self) -> None:
         """Look at the log at once; without it, `Live` looks by itself before long. Call it in the loop's thread."""
@@ -212,7 +213,7 @@ class Live:
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
         pace = Pace()
         while True:
-            while not self._followed:
+            while not self._followed and not self._listeners:
                 self._position = None  # nothing is read meanwhile, and none of it when somebody comes
                 self._company.clear()
                 await self._company.wait()
@@ -233,29 +234,53 @@ class Live:
             # Who came before the answer may have read the past before the end of it was written.
             for followed in self._followed.values():
                 self._hand_out(followed, [None])
+            for listener in self._listeners:
+                listener.miss()
         rows = await (await conn.execute(_NEWER, (self._position, BATCH), prepare=True)).fetchall()
-        # A second question for those that are followed: to name all of them in the first costs the more the more are.
-        wanted = [position for position, game in rows if game in self._followed]
+        # A second question for those that are told: to name all of them in the first costs the more the more are.
+        wanted = [position for position, game, topic in rows if self._is_told(game, topic)]
         states: dict[int, bytes] = {}
         if wanted:
             states = dict(await (await conn.execute(_STATES, (wanted,), prepare=True)).fetchall())
         news: dict[UUID, list[Event | None]] = {}
-        for position, game in rows:
-            if game in self._followed:
+        told: list[tuple[str, Event | None]] = []
+        for position, game, topic in rows:
+            if self._is_told(game, topic):
                 # Whoever came while the database answered finds no state here; he is told to look himself.
-                news.setdefault(game, []).append(_read(states[position]) if position in states else None)
+                told.append((topic, _read(states[position]) if position in states else None))
+                if game in self._followed:
+                    news.setdefault(game, []).append(told[-1][1])
+            elif game in self._followed:
+                news.setdefault(game, []).append(None)
             self._position = position
         for game, events in news.items():
             self._hand_out(self._followed[game], events)
+        if rows:
+            self._call_out([game for _, game, _ in rows], told)
         return len(rows)
+
+    def _is_told(self, game: UUID, topic: str) -> bool:
+        """Whether somebody is to be told the event itself."""
+        followed = self._followed.get(game)
+        return bool(followed and followed.circles) or any(topic in listener.topics for listener in self._listeners)
+
+    def _call_out(self, games: Sequence[UUID], told: Sequence[tuple[str, Event | None]]) -> None:
+        for listener in self._listeners:
+            events = [event for topic, event in told if topic in listener.topics]
+            listener.hear(games, [event for event in events if event is not None])
+            if None in events:
+                listener.miss()
 
     def _hand_out(self, followed: _Followed, news: Sequence[Event | None]) -> None:
         for circle in followed.circles.values():
             circle.hear(news)
         if followed.watchers:
-            followed.is_outdated = True
-            if followed.reading is None:
-                followed.reading = asyncio.create_task(self._show(followed))
+            self._refresh(followed)
+
+    def _refresh(self, followed: _Followed) -> None:
+        followed.is_outdated = True
+        if followed.reading is None:
+            followed.reading = asyncio.create_task(self._show(followed))
 
     async def _show(self, followed: _Followed) -> None:
         """Read a game once for all who watch it, and again if it has changed meanwhile."""
@@ -267,7 +292,7 @@ class Live:
                     watcher.show(game)
         except Exception as error:  # noqa: BLE001 - it is theirs
             for watcher in followed.watchers:
-                watcher.fail(error)
+                watcher.fail(followed.game, error)
         finally:
             followed.reading = None
 
@@ -283,6 +308,28 @@ class Live:
             del self._followed[followed.game]
             if followed.reading is not None:
                 followed.reading.cancel()
+
+    def listen(self, listener: Listener) -> None:
+        """Let a listener hear of what happens from now on; what was before it must look up after this."""
+        self._listeners.add(listener)
+        self._company.set()
+
+    def unlisten(self, listener: Listener) -> None:
+        """Let a listener hear of nothing more."""
+        self._listeners.discard(listener)
+
+    def watch(self, game: UUID, watcher: Onlooker, *, now: bool = False) -> None:
+        """Show an onlooker each new version of a game, and also the present one if it is to be shown ``now``."""
+        followed = self._entry(game)
+        followed.watchers.add(watcher)
+        if now:
+            self._refresh(followed)
+
+    def unwatch(self, game: UUID, watcher: Onlooker) -> None:
+        """Show an onlooker a game no longer."""
+        if (followed := self._followed.get(game)) is not None:
+            followed.watchers.discard(watcher)
+            self._leave(followed)
 
     async def events(
         self, game: UUID, after: int, edition: Edition[Event] | None = None, offer: Offer | None = None
@@ -333,8 +380,8 @@ class Live:
 
         Changes that come faster than they are taken count as one. Ends when the record is closed.
         """
-        watcher, followed = Watcher(), self._entry(game)
-        followed.watchers.add(watcher)
+        watcher = Watcher()
+        self.watch(game, watcher)
         try:
             shown = await patiently(partial(self._newest, game))
             while True:
@@ -343,8 +390,7 @@ class Live:
                     return
                 shown = await watcher.newer(shown.version)
         finally:
-            followed.watchers.discard(watcher)
-            self._leave(followed)
+            self.unwatch(game, watcher)
 
 
 async def stopped(task: asyncio.Task[None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
@@ -13,7 +14,8 @@ from api.faults import BadUserInput
 from api.games import Game, GameKind, Seat, show
 from api.ids import read_cursor, read_id, write_cursor, write_id
 from api.nodes import PageInfo, page_size
-from api.players import Player, player
+from api.players import Player, players_shown
+from api.results import read_label
 from projections.lobby import GameRow, Status
 
 __all__ = ["After", "First", "GameConnection", "GameFilter", "list_games"]
@@ -27,6 +29,8 @@ class GameListing:
     """One line of the list."""
 
     row: strawberry.Private[GameRow]
+    people: strawberry.Private[Mapping[UUID, Player]]
+    """The host and the players, with their names."""
 
     @strawberry.field(description="The game's id.")
     def id(self) -> strawberry.ID:
@@ -48,15 +52,23 @@ class GameListing:
         """Return the ending."""
         return self.row.ending.upper().replace("-", "_") if self.row.ending else None
 
+    @strawberry.field(
+        description="What its opener called the games that belong together; null where it bears no label. Anyone may "
+        "give any label."
+    )
+    def label(self) -> str | None:
+        """Return the label."""
+        return self.row.label
+
     @strawberry.field(description="Who opened it.")
     def host(self) -> Player:
         """Return the host."""
-        return player(self.row.host)
+        return self.people[self.row.host]
 
     @strawberry.field(description="Who is at the table, in the order of joining.")
     def players(self) -> list[Player]:
         """Return the players."""
-        return [player(uuid) for uuid in self.row.players]
+        return [self.people[uuid] for uuid in self.row.players]
 
     @strawberry.field(description="How many players the table takes.")
     def takes(self) -> int:
@@ -71,7 +83,7 @@ class GameListing:
     @strawberry.field(description="Who sits where, seat 1 first; empty before the deal.")
     def seats(self) -> list[Seat]:
         """Return the seats."""
-        return [Seat(number=seat, player=player(uuid)) for seat, uuid in enumerate(self.row.seated, 1)]
+        return [Seat(number=seat, player=self.people[uuid]) for seat, uuid in enumerate(self.row.seated, 1)]
 
     @strawberry.field(description="How many events it has.")
     def version(self) -> int:
@@ -116,9 +128,11 @@ class GameConnection:
         return [edge.node for edge in self.edges]
 
     @classmethod
-    def of(cls, rows: list[GameRow], most: int) -> Self:
+    def of(cls, rows: Sequence[GameRow], most: int, people: Mapping[UUID, Player]) -> Self:
         """Make a page of at most ``most`` rows; one more says that there is a next page."""
-        edges = [GameEdge(cursor=write_cursor(row.position), node=GameListing(row=row)) for row in rows[:most]]
+        edges = [
+            GameEdge(cursor=write_cursor(row.position), node=GameListing(row=row, people=people)) for row in rows[:most]
+        ]
         end = edges[-1].cursor if edges else None
         return cls(edges=edges, page_info=PageInfo(has_next_page=len(rows) > most, end_cursor=end))
 
@@ -129,11 +143,15 @@ class GameFilter:
 
     kind: GameKind | None = strawberry.field(default=None, description="Games of this kind.")
     status: Status | None = strawberry.field(default=None, description="Games that have come this far.")
+    label: str | None = strawberry.field(
+        default=None, description="Games that bear this label; spaces in a row count as one."
+    )
     private: bool | None = strawberry.field(
         default=None, description="Private tables and rematches, or those that are open to anyone."
     )
     joinable: bool = strawberry.field(
-        default=False, description="Only tables that anyone may join now: open, not private, with a seat left."
+        default=False,
+        description="Only tables that anyone may join now: open, not started, not private, with a seat left.",
     )
     player_id: strawberry.ID | None = strawberry.field(
         default=None, description="Games at whose table this player is, or was to the end."
@@ -141,24 +159,35 @@ class GameFilter:
 
 
 async def list_games(
-    info: Info, *, wanted: GameFilter | None, first: int, after: str | None, player: UUID | None = None
+    info: Info,
+    *,
+    wanted: GameFilter | None,
+    first: int,
+    after: str | None,
+    player: UUID | None = None,
+    awaited: bool = False,
 ) -> GameConnection:
-    """Return a page of the list."""
-    wanted, lobby, most = wanted or GameFilter(), info.context.world.lobby, page_size(first)
-    before, kind = read_cursor(after), wanted.kind.value if wanted.kind else None
-    status, private, seated = wanted.status, wanted.private, player or _player(wanted.player_id)
-    rows = await info.context.world.blocking(
-        lambda: lobby.games(
+    """Return a page of the list; of a player's games, or of those that wait for the player, where one is given."""
+    wanted, world, most = wanted or GameFilter(), info.context.world, page_size(first)
+    before, kind, label = read_cursor(after), wanted.kind.value if wanted.kind else None, read_label(wanted.label)
+    attending = player or _player(wanted.player_id)
+
+    def page() -> GameConnection:
+        rows = world.lobby.games(
             kind=kind,
-            status=status,
-            player=seated,
-            private=private,
+            status=wanted.status,
+            label=label,
+            player=attending,
+            awaited=awaited,
+            private=wanted.private,
             joinable=wanted.joinable,
             before=before,
             first=most + 1,
         )
-    )
-    return GameConnection.of(rows, most)
+        uuids = {uuid for row in rows for uuid in (row.host, *row.players)}
+        return GameConnection.of(rows, most, players_shown(world.accounts, uuids))
+
+    return await world.blocking(page)
 
 
 def _player(id: str | None) -> UUID | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import strawberry
 
 from api.faults import BadUserInput
 
-__all__ = ["MAX_PAGE", "Node", "PageInfo", "page_size"]
+__all__ = ["MAX_PAGE", "After", "First", "Node", "PageInfo", "page_size"]
 
 MAX_PAGE: Final = 100
+
+First = Annotated[int, strawberry.argument(description="At most so many, 1..100.")]
+After = Annotated[str | None, strawberry.argument(description="Read on after this `endCursor` of a page.")]
 
 
 @strawberry.interface(description="What can be found again by its id.")
@@ -25,7 +28,9 @@ class PageInfo:
     """The end of a page."""
 
     has_next_page: bool = strawberry.field(description="Whether there is more.")
-    end_cursor: str | None = strawberry.field(description="Give this as `after` to read on; null on an empty page.")
+    end_cursor: str | None = strawberry.field(
+        description="Give this as `after` to read on; null on an empty page, except of finishedGames."
+    )
 
 
 def page_size(first: int) -> int:

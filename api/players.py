@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import Annotated, Final, Self
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final, Self, TypeVar, cast
 from uuid import UUID
 
 import strawberry
 
 from api import accounts
-from api.accounts import IssuedToken, Scope, TooManyTokens, token_id
+from api.accounts import Accounts, IssuedToken, Scope, TooManyTokens, token_id
 from api.context import Info
 from api.errors import InvalidInputError, invalid_input
-from api.faults import Unauthenticated
-from api.ids import write_id
-from api.nodes import Node
+from api.faults import NotFound, Unauthenticated
+from api.ids import read_id, write_id
+from api.kinds import GameKind, Scoreboard, ScoreboardPeriod
+from api.nodes import After, First, Node
+from api.shortcuts import AT_HAND
+from api.statistics import (
+    HeadToHead,
+    Rating,
+    RatingChangeConnection,
+    Statistics,
+    list_rating_changes,
+    show_head_to_head,
+    show_rating,
+)
 
-__all__ = ["Player", "PlayersMutation", "Token", "player"]
+if TYPE_CHECKING:
+    from api.results import PlayedGameConnection
+    from api.scoreboards import Standing
+
+__all__ = ["Player", "PlayersMutation", "Token", "display_name", "must_find_player", "player", "players_shown"]
+
+T = TypeVar("T")
 
 LONGEST_NAME: Final = 50
 
@@ -28,28 +47,188 @@ strawberry.enum(
 )
 
 
-@strawberry.type(description="A player's account.")
+class _Unread:
+    """Stands for an account that was not looked up yet."""
+
+
+_UNREAD: Final = _Unread()
+
+KindOfGame = Annotated[GameKind, strawberry.argument(description="Of games of this kind.")]
+
+
+def _name(known: accounts.Player | None) -> str | None:
+    return known.name if known else None
+
+
+def _registered_at(known: accounts.Player | None) -> datetime | None:
+    return known.registered_at if known else None
+
+
+def display_name(uuid: UUID, known: accounts.Player | None) -> str:
+    """Return what a player is called: the name, or a pseudonym for one who erased it."""
+    return known.name if known else f"Erased player {uuid.hex[:6]}"
+
+
+@strawberry.type(description="A player. Those who erased their account keep only the random id, and what they played.")
 class Player(Node):
-    """A player. Those who erased themselves keep only the id."""
+    """A player."""
 
     uuid: UUID = strawberry.field(description="The random id by which the log of every game knows the player.")
-    known: strawberry.Private[accounts.Player | None] = None
+    known: strawberry.Private[accounts.Player | _Unread | None] = _UNREAD
+    """The account; None for a player without one."""
 
-    @strawberry.field(description="The name, or null for a player who erased it.")
-    async def name(self, info: Info) -> str | None:
-        """Look the name up, together with others."""
-        known = self.known or await info.context.players.load(self.uuid)
-        return known.name if known else None
+    @strawberry.field(
+        description="The name, or null for a player who erased it.",
+        metadata={AT_HAND: lambda player: player.now(_name)},
+    )
+    def name(self, info: Info) -> str | None:
+        """Tell the name."""
+        return self._told(info, _name)
 
-    @strawberry.field(description="When the player registered, or null for one who erased the account.")
-    async def registered_at(self, info: Info) -> datetime | None:
-        """Look the account up, together with others."""
-        known = self.known or await info.context.players.load(self.uuid)
-        return known.registered_at if known else None
+    @strawberry.field(
+        description="What to call the player: the name or, for one who erased it, a pseudonym that always stays the "
+        "same, such as `Erased player 3f9a2c`. Never empty.",
+        metadata={AT_HAND: lambda player: player.now(partial(display_name, player.uuid))},
+    )
+    def display_name(self, info: Info) -> str:
+        """Tell the name or the pseudonym."""
+        return self._told(info, partial(display_name, self.uuid))
+
+    @strawberry.field(
+        description="When the player registered, or null for one who erased the account.",
+        metadata={AT_HAND: lambda player: player.now(_registered_at)},
+    )
+    def registered_at(self, info: Info) -> datetime | None:
+        """Tell when the player registered."""
+        return self._told(info, _registered_at)
+
+    @strawberry.field(
+        description="What is counted of the player in the games of a kind; take the fields from the kind's own type."
+    )
+    async def statistics(self, info: Info, kind: KindOfGame) -> Statistics:
+        """Return what is counted."""
+        counts = await info.context.statistics.load(self.uuid)
+        shown: Statistics = info.context.world.kinds[kind.value].statistics(counts.get(kind.value, {}))
+        return shown
+
+    @strawberry.field(
+        description="The player's ratings, one for each kind for several of which a game was rated; before the first "
+        "one there is none, and the player counts as a newcomer."
+    )
+    async def ratings(self, info: Info) -> list[Rating]:
+        """Return the ratings."""
+        return [show_rating(one) for one in await info.context.ratings.load(self.uuid)]
+
+    @strawberry.field(
+        description="What each game made of the player's rating in a kind, the newest first: every rating can be "
+        "traced from the first game on."
+    )
+    async def rating_changes(
+        self, info: Info, kind: KindOfGame, first: First = 20, after: After = None
+    ) -> RatingChangeConnection:
+        """List the changes."""
+        return await list_rating_changes(info, self.uuid, kind.value, first=first, after=after)
+
+    @strawberry.field(
+        description="The player's finished games, those that finished last at the top, with what became of the player "
+        "in them. Games under way are in the list `games`."
+    )
+    async def history(
+        self,
+        info: Info,
+        first: First = 20,
+        after: After = None,
+        kind: Annotated[GameKind | None, strawberry.argument(description="Only games of this kind.")] = None,
+        label: Annotated[str | None, strawberry.argument(description="Only games that bear this label.")] = None,
+    ) -> Annotated[PlayedGameConnection, strawberry.lazy("api.results")]:
+        """List finished games."""
+        from api.results import list_played  # noqa: PLC0415 - games show players, and players games
+
+        wanted = kind.value if kind else None
+        return await list_played(info, self.uuid, first=first, after=after, kind=wanted, label=label)
+
+    @strawberry.field(
+        description="How the player stands against another, for each kind of which both played a game that counts."
+    )
+    async def head_to_head(
+        self, info: Info, opponent_id: Annotated[strawberry.ID, strawberry.argument(description="The other player.")]
+    ) -> list[HeadToHead]:
+        """Compare with another player."""
+        opponent, world = (await must_find_player(info, opponent_id)).uuid, info.context.world
+        return show_head_to_head(
+            await world.blocking(lambda: world.standings.statistics.head_to_head(self.uuid, opponent))
+        )
+
+    @strawberry.field(
+        description="The player's line on a scoreboard, with those around it; null where the player has none. The "
+        "arguments are those of Query.scoreboard."
+    )
+    async def standing(
+        self,
+        info: Info,
+        board: Annotated[Scoreboard, strawberry.argument(description="What the scoreboard is by.")],
+        period: Annotated[
+            ScoreboardPeriod, strawberry.argument(description="Which games it is of.")
+        ] = ScoreboardPeriod.ALL_TIME,
+        of: Annotated[str | None, strawberry.argument(description="Which month or week: 2026-11 or 2026-W48.")] = None,
+        label: Annotated[str | None, strawberry.argument(description="Of the games that bear this label.")] = None,
+        neighbours: Annotated[
+            int, strawberry.argument(description="How many lines above and below at most, 0..10.")
+        ] = 3,
+    ) -> Annotated[Standing, strawberry.lazy("api.scoreboards")] | None:
+        """Find the player's line."""
+        from api.scoreboards import find_scoreboard  # noqa: PLC0415 - scoreboards show players, and players a line
+
+        scoreboard = await find_scoreboard(info, board.value, period, of=of, label=label)
+        return await scoreboard.line_of(info, self.uuid, neighbours)
+
+    def _told(self, info: Info, tell: Callable[[accounts.Player | None], T]) -> T:
+        """Tell something of the account: at once where it is known, else in a moment, together with others."""
+        if isinstance(self.known, _Unread):
+            return cast("T", self._told_later(info, tell))  # who asked waits for it
+        return tell(self.known)
+
+    def now(self, tell: Callable[[accounts.Player | None], T]) -> T:
+        """Tell something of the account where it is known.
+
+        Raises:
+            LookupError: it was not looked up.
+        """
+        if isinstance(self.known, _Unread):
+            raise LookupError(f"the account of {self.uuid} was not looked up")  # noqa: TRY004 - no type is wrong
+        return tell(self.known)
+
+    async def _told_later(self, info: Info, tell: Callable[[accounts.Player | None], T]) -> T:
+        return tell(await info.context.players.load(self.uuid))
 
 
 def player(uuid: UUID, known: accounts.Player | None = None) -> Player:
-    """Show a player."""
+    """Show a player, whose account is looked up when it is asked for unless it is ``known``."""
+    return Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known or _UNREAD)
+
+
+def players_shown(accounts: Accounts, uuids: Collection[UUID]) -> dict[UUID, Player]:
+    """Show players by their UUIDs, those without an account too, whose names are read at once; it blocks."""
+    found = accounts.players(uuids)
+    return {
+        uuid: Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=found.get(uuid)) for uuid in uuids
+    }
+
+
+async def must_find_player(info: Info, id: str) -> Player:
+    """Return the player of an id: with an account, or erased and known by games.
+
+    Raises:
+        NotFound: there is no such player.
+    """
+    world = info.context.world
+    try:
+        uuid = read_id(id, "player")[1]
+    except ValueError as error:
+        raise NotFound(f"There is no such player: {error}.") from None
+    known = await info.context.players.load(uuid)
+    if known is None and not await world.blocking(lambda: world.lobby.games(player=uuid, first=1)):
+        raise NotFound("There is no such player. Take the id from the field `id` of a player.")
     return Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known)
 
 
@@ -121,6 +300,32 @@ class IssueTokenInput:
     )
 
 
+@strawberry.input(description="Whose account to erase.")
+class ErasePlayerInput:
+    """Whose account."""
+
+    player_id: strawberry.ID = strawberry.field(
+        description="Your own id, as viewer.player.id tells it: so that nobody erases an account by mistake."
+    )
+
+
+@strawberry.type(
+    description="The account is erased, with its name and all its tokens: connections that came with them are being "
+    "closed."
+)
+class PlayerErased:
+    """An erased player."""
+
+    player: Player = strawberry.field(description="What is left: the random id, and what was played under it.")
+    games_left: int = strawberry.field(
+        description="How many games under way the player was taken out of: resigned, left or called off."
+    )
+
+
+ErasePlayerResult = Annotated[
+    PlayerErased | InvalidInputError,
+    strawberry.union("ErasePlayerResult", description="The outcome of erasePlayer."),
+]
 IssueTokenResult = Annotated[
     TokenIssued | InvalidInputError,
     strawberry.union("IssueTokenResult", description="The outcome of issueToken."),
@@ -179,3 +384,19 @@ class PlayersMutation:
         if not await world.blocking(lambda: world.accounts.revoke(wanted, player=caller.player)):
             return invalid_input("You have no such token; viewer.tokens lists yours.", "tokenId")
         return TokenRevoked(token_id=strawberry.ID(wanted))
+
+    @strawberry.mutation(
+        description="Erase your account, for good: your name and all your tokens, everywhere and at once. Before that "
+        "you are taken out of every game under way: tables that you host are called off, others left, and games "
+        "resigned (ruling G1). The games stay whole: in them, and on scoreboards, you are known by the random id and a "
+        "pseudonym. It can't be undone."
+    )
+    async def erase_player(
+        self, info: Info, input: Annotated[ErasePlayerInput, strawberry.argument(description="Whose account.")]
+    ) -> ErasePlayerResult:
+        """Erase the caller's account."""
+        me, world = info.context.must_have(Scope.PLAY).player, info.context.world
+        if input.player_id != write_id("player", me):
+            return invalid_input("This is not your own id: viewer.player.id tells it.", "playerId")
+        _, left = await world.blocking(lambda: world.erasure.erase(me))
+        return PlayerErased(player=Player(id=input.player_id, uuid=me, known=None), games_left=left)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Collection, Sequence
+from typing import Final, Protocol
+from uuid import UUID
 
 from api.faults import SlowReader
 from api.sharing import Offer
@@ -12,7 +13,7 @@ from domain.events import Event
 from domain.game import Game
 from domain.lifecycle import CLOSING
 
-__all__ = ["Reader", "Watcher", "closes_the_record"]
+__all__ = ["Bell", "Listener", "Onlooker", "Reader", "Watcher", "closes_the_record"]
 
 BACKLOG: Final = 1_000
 """Events that wait for one subscriber before he is cut off."""
@@ -27,6 +28,29 @@ def _too_slow(last: int) -> SlowReader:
     return SlowReader(
         f"You fell behind and were cut off. Subscribe again with afterSeq: {last}.", extensions={"afterSeq": last}
     )
+
+
+class Onlooker(Protocol):
+    """Is shown the newest version of games."""
+
+    def show(self, game: Game) -> None:
+        """Take a version: the newest, and it may be one that was shown before."""
+
+    def fail(self, game: UUID, error: Exception) -> None:
+        """Learn that a game can't be read."""
+
+
+class Listener(Protocol):
+    """Hears of the events of all games, as they come."""
+
+    topics: Collection[str]
+    """The facts that it is told; of all others it hears only that they came."""
+
+    def hear(self, games: Sequence[UUID], events: Sequence[Event]) -> None:
+        """Take what is new in the log, in its order: the game of each event, and the events that it is to be told."""
+
+    def miss(self) -> None:
+        """Learn that events may have come which it does not hear of: it must look at the log itself."""
 
 
 class Bell:
@@ -149,7 +173,7 @@ class Watcher(Bell):
         self._newest = game
         self.ring()
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, _game: UUID, error: Exception) -> None:
         """Say that the game can't be shown any more."""
         self._error = error
         self.ring()

@@ -7,14 +7,14 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from textwrap import wrap
 from types import FrameType
 from typing import Any, Final, NoReturn
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -22,7 +22,7 @@ from api.drawing import Pen
 from api.replays import ReplayView, viewer_of
 from api.schema import KINDS
 from domain.dealing import Seeds
-from domain.decider import PUBLIC, Fact, positions
+from domain.decider import PUBLIC, Fact, Names, positions
 from domain.events import Event
 from domain.games import DECIDERS
 from domain.lifecycle import GameOpened, SeedsRevealed
@@ -44,8 +44,9 @@ _LOOK_SECONDS: Final = 0.5
 """How often it is looked whether the terminal has another size."""
 _WORDS_LINES: Final = 3
 """Lines that are kept for a sentence; most take one or two."""
-_OTHER_LINES: Final = 6
-"""Lines around the sentence and the table."""
+_OTHER_LINES: Final = 5
+"""Lines around the sentence, the scores and the table."""
+_BETWEEN_SCORES: Final = "   "
 _KEYS_HELP: Final = "right/space on   left back   page up/down by 10   home/end   p plays   q quits"
 
 
@@ -61,6 +62,8 @@ class Frame:
     fact: Fact
     words: str
     scores: tuple[int, ...] | None
+    names: Names
+    """Who sits where, as far as that is known."""
     view: Any
     """What the viewer may see of the table."""
 
@@ -68,8 +71,15 @@ class Frame:
 class Reel:
     """A game that is told again from its events, as one viewer may see it."""
 
-    def __init__(self, events: Sequence[Event], seen_as: ReplayView = ReplayView.PUBLIC) -> None:
+    def __init__(
+        self, events: Sequence[Event], seen_as: ReplayView = ReplayView.PUBLIC, names: Names = NOBODY_NAMED
+    ) -> None:
         """Fold all events of a game from its first on, once; and once more with its seeds where cards are to be open.
+
+        Args:
+            events: all of them.
+            seen_as: whose eyes it is seen with.
+            names: what seats are called; one without a name is told by its number.
 
         Raises:
             ValueError: the first event does not open a game.
@@ -83,6 +93,7 @@ class Reel:
         facts = [event.fact for event in events]
         self._told: Final = list(positions(self._decider.evolve, self._decider.empty(None), facts))
         self._seen_as: Final = seen_as
+        self._names: Final = names
         self._viewer: Final = viewer_of(seen_as, self._told[-1].after)
         self._shown = [position.after for position in self._told]
         if self._viewer != PUBLIC and isinstance(last, SeedsRevealed):
@@ -105,12 +116,13 @@ class Reel:
             fact=fact,
             words=self.words(seq),
             scores=self._decider.score(after),
+            names=self._names,
             view=self._decider.view(self._shown[seq - 1], self._viewer),
         )
 
     def words(self, seq: int) -> str:
         """Return the commentator's sentence on an event; it says what everyone at the table may know."""
-        return self._decider.tell(*self._told[seq - 1], NOBODY_NAMED)
+        return self._decider.tell(*self._told[seq - 1], self._names)
 
     def notation(self) -> Iterator[str]:
         """Yield the game in the short notation of its kind."""
@@ -128,19 +140,42 @@ def draw(
     ascii: bool = False,  # noqa: A002 - the word of encodings
 ) -> RenderableType:
     """Draw a position, so many columns wide, and no more lines high if that is given."""
-    words = wrap(frame.words, width)
+    words = _lines(frame.words.split(), width)
     words += [""] * (_WORDS_LINES - len(words))  # so that the table stays where it is
-    pen = Pen(width, 1_000 if height is None else height - len(words) - _OTHER_LINES, ascii)
+    scores = _lines((_score(frame, seat) for seat in range(1, len(frame.scores or ()) + 1)), width, _BETWEEN_SCORES)
+    above = len(words) + len(scores) + _OTHER_LINES
+    pen = Pen(width, 1_000 if height is None else height - above, ascii)
     return Group(
         pen.listed([frame.kind.capitalize(), f"seen as {frame.seen_as}", f"{frame.seq} of {frame.last}"]),
         _bar(frame, width, ascii=ascii),
         *(Text(line, "bold") for line in words),
-        Text("   ".join(f"{named(seat)}: {score}" for seat, score in enumerate(frame.scores or (), 1)), no_wrap=True),
+        *(Text(line) for line in scores),
         Text(),
         KINDS[frame.kind].draw(frame.view, frame.fact, pen),
         Text(),
         Text(_KEYS_HELP, "dim", no_wrap=True, overflow="ellipsis"),
     )
+
+
+def _score(frame: Frame, seat: int) -> str:
+    name = frame.names.get(seat)
+    return f"{named(seat)}{f', {name}' if name else ''}: {(frame.scores or ())[seat - 1]}"
+
+
+def _lines(parts: Iterable[str], width: int, between: str = " ") -> list[str]:
+    """Put parts into lines so many columns wide, of which some characters take two; at least one line.
+
+    >>> _lines(["Seat 1", "resigns."], 10), _lines(["棋手", "resigns."], 11)
+    (['Seat 1', 'resigns.'], ['棋手', 'resigns.'])
+    """
+    lines = [""]
+    for part in parts:
+        longer = f"{lines[-1]}{between}{part}" if lines[-1] else part
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines += chop_cells(part, width)
+    return lines if lines[0] or len(lines) == 1 else lines[1:]
 
 
 def _bar(frame: Frame, width: int, *, ascii: bool) -> Text:  # noqa: A002 - as above

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, cast
+from typing import Annotated, Final
 from uuid import UUID
 
 import strawberry
 
 from api.context import Info
-from api.facts import GameEvent
+from api.facts import FactPresenters, GameEvent
 from api.faults import BadUserInput, StillSealed
-from api.games import REPLAY_EFFORT, Game, event, show
-from api.ids import read_id
+from api.games import REPLAY_EFFORT, Game, show
+from api.ids import read_id, write_id
 from api.nodes import page_size
+from api.players import Player, display_name
 from domain.application import GameNotFound, Moment
 from domain.decider import PUBLIC, Names, Position, Viewer
 from domain.game import Game as Record
@@ -88,7 +89,11 @@ class ReplayPosition:
 
     moment: strawberry.Private[Moment]
     viewer: strawberry.Private[Viewer]
-    players: strawberry.Private[Sequence[UUID]]
+    people: strawberry.Private[Mapping[UUID, Player]]
+    """Who is at the table; read for the whole page, for one who waits for a name waits longer than for the sentence."""
+    presenters: strawberry.Private[FactPresenters]
+    names: strawberry.Private[Names]
+    """What the seats are called where they are called by names."""
 
     @strawberry.field(description="The number of the event, from 1: the game's version after it.")
     def seq(self) -> int:
@@ -96,9 +101,9 @@ class ReplayPosition:
         return self.moment.event.seq
 
     @strawberry.field(description="What happened.")
-    def event(self, info: Info) -> GameEvent:
+    def event(self) -> GameEvent:
         """Show the event."""
-        return event(info, self.moment.event)
+        return GameEvent(event=self.moment.event, presenters=self.presenters, people=self.people)
 
     @strawberry.field(
         description="A commentator's sentence on what happened. It says what everyone at the table may know, whoever "
@@ -106,17 +111,16 @@ class ReplayPosition:
     )
     def words(
         self,
-        info: Info,
         names: Annotated[
             bool,
             strawberry.argument(
-                description="Whether to call the seats by their players' names; those who erased theirs stay seats."
+                description="Whether to call the seats by what their players are called, as displayName has it."
             ),
         ] = False,
     ) -> str:
         """Tell of the event."""
-        # A coroutine costs more than the sentence, and only the names have to be waited for.
-        return cast("str", self._told_by_name(info)) if names else self._told(NOBODY_NAMED)
+        told, before, after, _ = self.moment
+        return after.decider.tell(told.fact, before.table, after.table, self.names if names else NOBODY_NAMED)
 
     @strawberry.field(
         description="What each seat has scored so far, seat 1 first; after the end of the game, what its result says. "
@@ -130,13 +134,6 @@ class ReplayPosition:
     def game(self, info: Info) -> Game:
         """Show the position."""
         return show(info, self.moment.game, self.viewer)
-
-    async def _told_by_name(self, info: Info) -> str:
-        return self._told(await _names(info, self.players))
-
-    def _told(self, names: Names) -> str:
-        told, before, after, _ = self.moment
-        return after.decider.tell(told.fact, before.table, after.table, names)
 
 
 @strawberry.type(description="Positions of a replay, in their order.")
@@ -183,13 +180,23 @@ class Replay:
         record, most = self.record, page_size(first)
         if not 0 <= after_seq <= record.version:
             raise BadUserInput(f"The game has {record.version} events: `afterSeq` is 0 to {record.version}.")
-        games, hidden = info.context.world.games, self.viewer != PUBLIC
-        moments = await info.context.world.blocking(
-            lambda: list(games.passage(record, after=after_seq, first=most, hidden=hidden))
-        )
-        players = record.table.players
-        nodes = [ReplayPosition(moment=moment, viewer=self.viewer, players=players) for moment in moments]
-        return ReplayPage(nodes=nodes, has_more=after_seq + len(nodes) < record.version)
+        world, hidden = info.context.world, self.viewer != PUBLIC
+
+        def page() -> ReplayPage:
+            known = world.accounts.players(record.table.company)
+            people = {
+                uuid: Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known.get(uuid))
+                for uuid in record.table.company
+            }
+            names = {seat: display_name(uuid, known.get(uuid)) for seat, uuid in enumerate(record.table.players, 1)}
+            moments = world.games.passage(record, after=after_seq, first=most, hidden=hidden)
+            nodes = [
+                ReplayPosition(moment=moment, viewer=self.viewer, people=people, presenters=world.facts, names=names)
+                for moment in moments
+            ]
+            return ReplayPage(nodes=nodes, has_more=after_seq + len(nodes) < record.version)
+
+        return await world.blocking(page)
 
     @strawberry.field(description="The scores after every event, a line for each seat, seat 1 first; for a chart.")
     async def curve(self, info: Info) -> list[ReplayCurve]:
@@ -224,12 +231,6 @@ class Replay:
 def _scores(moment: Moment) -> list[int] | None:
     scores = moment.after.decider.score(moment.after.table)
     return None if scores is None else list(scores)
-
-
-async def _names(info: Info, players: Sequence[UUID]) -> Names:
-    """Return the names by seat of those who have one."""
-    found = await info.context.players.load_many(players)
-    return {seat: known.name for seat, known in enumerate(found, 1) if known}
 
 
 @strawberry.type

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from importlib.metadata import version
-from operator import attrgetter
-from typing import Annotated, Any, Final, TypeVar, cast
+from typing import Annotated, Final
 from uuid import UUID
 
 import strawberry
@@ -17,36 +14,47 @@ from strawberry.types.scalar import ScalarDefinition
 
 from api import poker, ticitaire, tickle
 from api.accounts import Scope
-from api.context import Context, Info
-from api.facts import LIFECYCLE_TYPES, FactPresenters, GameEvent
-from api.faults import BadUserInput, NotFound
+from api.boards import BOARD_LENGTHS
+from api.context import Info
+from api.facts import LIFECYCLE_TYPES
+from api.faults import NotFound
 from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, PlainAction, show
 from api.ids import read_id
 from api.limits import Limits
 from api.lobby import After, First, GameConnection, GameFilter, list_games
 from api.nodes import Node
-from api.players import Player, PlayersMutation, Token, player
+from api.players import Player, PlayersMutation, Token, must_find_player, player
 from api.replays import REPLAY_EFFORTS, REPLAY_LENGTHS, ReplaysQuery
-from api.sharing import Edition, Feed, Offer
+from api.results import RESULTS_EFFORTS, RESULTS_LENGTHS, ResultsQuery
+from api.scoreboards import SCOREBOARD_EFFORTS, SCOREBOARD_LENGTHS, ScoreboardsQuery
+from api.shortcuts import ShortExecutor, shortened
+from api.statistics import STATISTICS_EFFORTS, STATISTICS_LENGTHS
+from api.subscriptions import GameId, Subscription, must_find
 from api.tables import TablesMutation
 from api.transparency import LOG_EFFORTS, LOG_LENGTHS, LogQuery
-from domain.application import GameNotFound
 from domain.dealing import ALGORITHM
-from domain.events import Event
-from domain.game import Game as Record
 from domain.games import RULESETS
 
-__all__ = ["KINDS", "LIMITS", "PUBLIC", "build_schema", "schema"]
-
-T = TypeVar("T")
+__all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
 
 _KINDS: Final = (ticitaire.KIND, tickle.KIND, poker.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
+
+
+def _together(*tables: Mapping[str, int]) -> dict[str, int]:
+    return {field: number for table in tables for field, number in table.items()}
+
+
 LIMITS: Final = Limits(
-    usual_lengths=dict(
-        ChainMap(USUAL_LENGTHS, REPLAY_LENGTHS, LOG_LENGTHS, *(dict(kind.usual_lengths) for kind in _KINDS))
+    usual_lengths=_together(
+        *(USUAL_LENGTHS, BOARD_LENGTHS, REPLAY_LENGTHS, RESULTS_LENGTHS, SCOREBOARD_LENGTHS, STATISTICS_LENGTHS),
+        LOG_LENGTHS,
+        *(kind.usual_lengths for kind in _KINDS),
     ),
-    efforts=dict(ChainMap(EFFORTS, REPLAY_EFFORTS, LOG_EFFORTS, *(dict(kind.efforts) for kind in _KINDS))),
+    efforts=_together(
+        *(EFFORTS, REPLAY_EFFORTS, RESULTS_EFFORTS, SCOREBOARD_EFFORTS, STATISTICS_EFFORTS, LOG_EFFORTS),
+        *(kind.efforts for kind in _KINDS),
+    ),
 )
 """What one request may ask for."""
 
@@ -90,17 +98,21 @@ class Viewer:
         filter: Annotated[GameFilter | None, strawberry.argument(description="Which of them.")] = None,
         first: First = 20,
         after: After = None,
+        awaiting_me: Annotated[
+            bool,
+            strawberry.argument(
+                description="Only those that wait for you now. The list follows the games within moments: `awaits` "
+                "and `entropyDue` of a game are of the moment."
+            ),
+        ] = False,
     ) -> GameConnection:
         """List the caller's games."""
         mine = info.context.must_be_known().player
-        return await list_games(info, wanted=filter, first=first, after=after, player=mine)
-
-
-GameId = Annotated[strawberry.ID, strawberry.argument(description="The game's id.")]
+        return await list_games(info, wanted=filter, first=first, after=after, player=mine, awaited=awaiting_me)
 
 
 @strawberry.type(description="What can be asked.")
-class Query(LogQuery, ReplaysQuery):
+class Query(ReplaysQuery, ScoreboardsQuery, ResultsQuery, LogQuery):
     """The queries."""
 
     @strawberry.field(description="What this server is and plays.")
@@ -133,6 +145,16 @@ class Query(LogQuery, ReplaysQuery):
         known = await info.context.players.load(uuid) if kind == "player" else None
         return player(uuid, known) if known else None
 
+    @strawberry.field(
+        description="A player, with what the player has come to. Also one who erased the account is found, as long as "
+        "there are games of that player."
+    )
+    async def player(
+        self, info: Info, id: Annotated[strawberry.ID, strawberry.argument(description="The player's id.")]
+    ) -> Player | None:
+        """Find a player."""
+        return await must_find_player(info, id)
+
     @strawberry.field(description="A game, as you may see it; null if there is none with this id.")
     async def game(self, info: Info, id: GameId) -> Game | None:
         """Find a game."""
@@ -150,101 +172,11 @@ class Query(LogQuery, ReplaysQuery):
         return await list_games(info, wanted=filter, first=first, after=after)
 
 
-@strawberry.type(description="What can be followed as it happens.")
-class Subscription:
-    """The subscriptions."""
-
-    @strawberry.subscription(
-        description="The events of a game after a number: those of the past, then each as it happens, contiguous and "
-        "complete. Ends when the game's record is closed. If you are cut off, subscribe again with the last seq."
-    )
-    async def game_events(
-        self,
-        info: Info,
-        game_id: GameId,
-        after_seq: Annotated[int, strawberry.argument(description="The last number you have; 0 for all.")] = 0,
-    ) -> AsyncGenerator[GameEvent, None]:
-        """Follow a game's events."""
-        record = await _must_find(info, game_id)
-        if not 0 <= after_seq <= record.version:
-            raise BadUserInput(f"The game has {record.version} events: afterSeq is 0 to {record.version}.")
-        live = info.context.world.live
-        is_told = record.table.closed and after_seq == record.version
-        return _feed(
-            info.context,
-            _nothing if is_told else partial(live.events, record.id, after_seq),
-            key=attrgetter("data"),
-            show=partial(_shown, info.context.world.facts),
-        )
-
-    @strawberry.subscription(
-        description="The game as you may see it, now and after each change; if changes come faster than you read, you "
-        "get the newest. Ends when the game's record is closed."
-    )
-    async def game_changed(self, info: Info, game_id: GameId) -> AsyncGenerator[Game, None]:
-        """Follow a game's state."""
-        record = await _must_find(info, game_id)
-        return _feed(
-            info.context,
-            partial(info.context.world.live.versions, record.id),
-            key=attrgetter("head"),
-            show=partial(show, info),
-        )
-
-
-PUBLIC: Final = frozenset(
-    {
-        "Subscription.gameEvents",
-        *(f"GameEvent.{field}" for field in ("seq", "at", "player", "part", "parts", "type", "fact")),
-        *(f"GameEvent.{field}" for field in ("bytes", "hash", "previousHash")),
-        *(f"Player.{field}" for field in ("name", "registeredAt")),
-    }
-)
-"""The fields below a subscription that are computed, and show the same to everyone who is told the event.
-
-A fact itself is made of what is stored and nothing else, without knowing for whom: what it holds needs no mention here.
-Whoever selects anything else shares with nobody but himself, as of a game, which is always one viewer's."""
-
-
-def _feed(
-    context: Context,
-    follow: Callable[[Edition[T] | None, Offer | None], AsyncGenerator[Sequence[T], None]],
-    *,
-    key: Callable[[T], Hashable],
-    show: Callable[[T], object],
-) -> AsyncGenerator[Any, None]:
-    """Return a subscription's source that encodes once what several callers are told."""
-    viewer = (context.caller.player, context.caller.scopes) if context.caller else None
-    again = partial(Context, context.world, context.caller, context.request_id)
-    feed = Feed(follow, key=key, viewer=viewer, show=show, context=again)
-    return cast("AsyncGenerator[Any, None]", feed)  # as Strawberry wants it annotated
-
-
-def _shown(facts: FactPresenters, one: Event) -> GameEvent:
-    return GameEvent(event=one, presenters=facts)
-
-
-async def _nothing(_edition: object, _offer: object) -> AsyncGenerator[Sequence[Event], None]:
-    """Yield nothing."""
-    empty: tuple[Sequence[Event], ...] = ()
-    for batch in empty:
-        yield batch
-
-
 async def _find_game(info: Info, id: str) -> Game | None:
     try:
-        return show(info, await _must_find(info, id))
+        return show(info, await must_find(info, id))
     except NotFound:
         return None
-
-
-async def _must_find(info: Info, id: str) -> Record:
-    games = info.context.world.games
-    try:
-        uuid = read_id(id, "game")[1]
-        return await info.context.world.blocking(lambda: games.game(uuid))
-    except (ValueError, GameNotFound):
-        raise NotFound("There is no such game. Take the id from the field `id` of a game.") from None
 
 
 _SCALARS: Final[dict[object, ScalarDefinition]] = {
@@ -264,12 +196,15 @@ _SCALARS: Final[dict[object, ScalarDefinition]] = {
 def build_schema(*more_mutations: type) -> strawberry.Schema:
     """Return the schema; ``more_mutations`` are merged in, for measuring."""
     mutations = (PlayersMutation, TablesMutation, *(kind.mutation for kind in _KINDS), *more_mutations)
-    return strawberry.Schema(
-        query=Query,
-        mutation=strawberry.type(type("Mutation", mutations, {}), description="What can be done."),
-        subscription=Subscription,
-        types=[*LIFECYCLE_TYPES, PlainAction, *(type_ for kind in _KINDS for type_ in kind.types)],
-        config=StrawberryConfig(scalar_map=_SCALARS),
+    return shortened(
+        strawberry.Schema(
+            query=Query,
+            mutation=strawberry.type(type("Mutation", mutations, {}), description="What can be done."),
+            subscription=Subscription,
+            types=[*LIFECYCLE_TYPES, PlainAction, *(type_ for kind in _KINDS for type_ in kind.types)],
+            execution_context_class=ShortExecutor,
+            config=StrawberryConfig(scalar_map=_SCALARS),
+        )
     )
 
 

@@ -23,6 +23,7 @@ from api.fairness import (
 )
 from api.games import CommandResult, LegalAction, PlainAction, PlayInput, answer, game_uuid, open_game, play, read_key
 from api.ids import write_id
+from api.labels import LABEL_DESCRIPTION, read_label
 from api.players import Player, player
 from domain.decider import Command, OpenCommand
 from domain.entropy import RevealEntropy
@@ -65,6 +66,7 @@ class OpenTableInput(EntropyInput):
         default=None,
         description="Time for each turn (ruling G2): 5 to 2,592,000 seconds; left out, there is no limit.",
     )
+    label: str | None = strawberry.field(default=None, description=LABEL_DESCRIPTION)
     idempotency_key: str | None = strawberry.field(
         default=None,
         description="8 to 100 characters of your choice. The same key again finds the same game, so that a request "
@@ -123,13 +125,16 @@ def opening_of(fact: TableOpened) -> dict[str, Any]:
 
 Options = TypeVar("Options", bound=TableOptions)
 
+_BESIDE_THE_OPTIONS: Final = frozenset({"idempotency_key", "label", "entropy_commitment"})
+"""What the input of an opening has besides the table's options."""
+
 
 async def open_table(
     info: Info,
     kind: str,
     input: OpenTableInput,
     options: type[Options],
-    command: Callable[[UUID, Options, str | None], Command],
+    command: Callable[[UUID, Options, str | None, str | None], Command],
     wanted: Mapping[str, str],
 ) -> CommandResult:
     """Open a table of a kind, and answer.
@@ -139,22 +144,19 @@ async def open_table(
         kind: which rules are played.
         input: has the options by their names.
         options: the kind's own.
-        command: opens a game for a host with options and, where there is one, a commitment to entropy.
+        command: opens a game for a host, with options, the label or None, and the commitment to entropy or None.
         wanted: what to say of an option that the table does not take.
     """
     info.context.must_have(Scope.PLAY)
-    asked = {name: value for name, value in vars(input).items() if name not in _NO_OPTIONS}
+    asked = {name: value for name, value in vars(input).items() if name not in _BESIDE_THE_OPTIONS}
     try:
-        chosen = options(**asked)
+        chosen, label = options(**asked), read_label(input.label)
         commitment = read_commitment(input.entropy_commitment)
     except ValidationError as error:
         return refused_option(error, wanted)
     except InvalidInput as error:
         return invalid_input(str(error), *error.path)
-    return await open_game(info, kind, lambda host: command(host, chosen, commitment), input.idempotency_key)
-
-
-_NO_OPTIONS: Final = ("idempotency_key", "entropy_commitment")
+    return await open_game(info, kind, lambda host: command(host, chosen, label, commitment), input.idempotency_key)
 
 
 def read_commitment(commitment: str | None) -> str | None:

@@ -15,9 +15,12 @@ from benchmarks.durability import MISSED
 from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
 from benchmarks.moves import measure_moves
+from benchmarks.pages import measure_pages
 from benchmarks.poker import measure_poker
+from benchmarks.rebuilding import measure_rebuilding
 from benchmarks.rules import measure_rules
 from benchmarks.spectators import measure_spectators
+from benchmarks.standings import measure_standings
 from benchmarks.tickle import measure_tickle
 from benchmarks.transparency import measure_transparency
 
@@ -30,6 +33,9 @@ BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "transparency": measure_transparency,
     "moves": measure_moves,
     "spectators": measure_spectators,
+    "pages": measure_pages,
+    "standings": measure_standings,
+    "rebuilding": measure_rebuilding,
     "idle": measure_idle,
 }
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Counter", "Counts", "Keeps", "SeatCount"]
+__all__ = ["Counter", "Counts", "Keeps", "SeatCount", "from_zero"]
 
 Counts = Mapping[str, int]
-"""Numbers by the names of their counters. A counter that a game says nothing of is left out."""
+"""Numbers by the names of their counters. Of what is summed up every game says something, if only 0; a counter that
+keeps the greatest, the least or a row is left out where a game says nothing of it."""
 
 
 class Keeps(StrEnum):
@@ -45,3 +46,8 @@ class SeatCount:
     """What the result gives it; None in a game without points."""
     resigned: bool
     counts: Counts
+
+
+def from_zero(counters: Iterable[Counter]) -> dict[str, int]:
+    """Return a zero for each counter that is summed up, to count from."""
+    return {counter.name: 0 for counter in counters if counter.keeps is Keeps.SUM}

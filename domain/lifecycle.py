@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import Card
-from domain.dealing import ALGORITHM, Seeds, deal_order
+from domain.dealing import ALGORITHM, Seeds, deal_order, link
 from domain.decider import Command, Digest, Fact, Instant, RuleViolation
+from domain.labels import Label, StoredLabel
 
 __all__ = [
     "CLOSING",
@@ -34,6 +35,7 @@ __all__ = [
     "Table",
     "Timed",
     "TimedOut",
+    "are_committed",
     "changed",
     "command_of",
     "evolve",
@@ -68,25 +70,13 @@ class GameOpened(Fact):
     """The published algorithm of the deal."""
 
 
-LONGEST_LABEL: Final = 64
-
-
-def _must_be_a_label(text: str) -> str:
-    if not 1 <= len(text) <= LONGEST_LABEL or not text.isprintable() or text != " ".join(text.split()):
-        raise ValueError(f"a label has 1 to {LONGEST_LABEL} printable characters, and single spaces inside only")
-    return text
-
-
-Label = Annotated[str, AfterValidator(_must_be_a_label)]
-"""What an organiser calls the games that belong together."""
-
-
 class GameLabelled(Fact):
     """The game belongs to those that bear this label; it follows the opening, where a label was given."""
 
     topic: ClassVar[str] = "game.GameLabelled"
 
-    label: Label
+    label: StoredLabel
+    """What an organiser calls the games that belong together."""
 
 
 class PlayerSeated(Fact):
@@ -323,6 +313,15 @@ def reveal(table: Table) -> SeedsRevealed:
     if table.seeds is None:
         raise LookupError("this table was folded without its seeds")
     return SeedsRevealed(seeds=tuple(table.seeds.seed(d).hex() for d in range(1, table.deals + 1)))
+
+
+def are_committed(revealed: SeedsRevealed, table: Table) -> bool:
+    """Tell whether there is a seed for each deal, and each leads to the one before it, the first to the commitment."""
+    opened = table.opened
+    if opened is None or len(revealed.seeds) != table.deals:
+        return False
+    chain = [bytes.fromhex(seed) for seed in (opened.commitment, *revealed.seeds)]
+    return all(link(opened.deal, number, chain[number]) == chain[number - 1] for number in range(1, len(chain)))
 
 
 def reveal_or_hold_back(table: Table, until: datetime | None, at: datetime) -> SeedsRevealed | SeedsHeldBack:

@@ -14,11 +14,10 @@ from typing import Any, Final, Protocol, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from domain.dealing import link
 from domain.decider import AnyDecider, write_instant
 from domain.events import GENESIS, SERVER, Cause, Event, acting_player, player_actor, read_event
 from domain.games import DECIDERS, FACT_TYPES
-from domain.lifecycle import CLOSING, GameOpened, PlayerSeated, SeedsRevealed, Table
+from domain.lifecycle import CLOSING, GameOpened, PlayerSeated, SeedsRevealed, are_committed
 from domain.records import FORMAT, BrokenRecord, Closing, Header, Record, header_of, stored_form
 
 __all__ = ["LONGEST_LINE", "MOST_EVENTS", "lines_of", "read_each", "read_record", "read_records"]
@@ -298,7 +297,7 @@ class _Reading:
         fact, table = event.fact, self._table
         if isinstance(fact, PlayerSeated) and fact.seat != len(table.players) + 1:
             raise self._wrong(f"seat {len(table.players) + 1} is the next to be given")
-        if isinstance(fact, SeedsRevealed) and not _are_committed(fact, table):
+        if isinstance(fact, SeedsRevealed) and not are_committed(fact, table):
             raise self._wrong("the seeds are not those that the first event commits to")
         try:
             self._table = self._decider.evolve(table, fact)
@@ -379,19 +378,6 @@ def _is_stored_form(fields: Any, line: bytes) -> bool:
         return stored_form(fields) == line.removesuffix(b"\n")
     except ValueError:  # a number or a text that JSON does not have
         return False
-
-
-def _are_committed(fact: SeedsRevealed, table: Table) -> bool:
-    """Tell whether seeds are the chain that the opening commits to, one for each deal."""
-    opened = table.opened
-    if opened is None or len(fact.seeds) != table.deals:
-        return False
-    before = opened.commitment
-    for number, seed in enumerate(fact.seeds, 1):
-        if link(opened.deal, number, bytes.fromhex(seed)).hex() != before:
-            return False
-        before = seed
-    return True
 
 
 def _quoted(value: object) -> str:

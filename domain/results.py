@@ -8,13 +8,12 @@ from datetime import datetime
 from uuid import UUID
 
 from domain.counting import Counts
-from domain.dealing import Seeds
 from domain.decider import Deciders, positions
 from domain.events import Event
 from domain.games import DECIDERS
-from domain.lifecycle import GameFinished, GameOpened, SeedsRevealed, Table
+from domain.lifecycle import GameFinished, GameOpened, Table, are_committed
 
-__all__ = ["Result", "SeatResult", "proved", "result_of"]
+__all__ = ["Result", "SeatResult", "result_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +58,27 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
     """Return what a game came to, from all its events so far.
 
     Raises:
-        ValueError: the game is not finished.
+        ValueError: the game is not finished; or its facts tell of no game that can be counted, as a log may that was
+            imported: it was folded, but never judged.
         LookupError: this program does not know its kind and ruleset.
     """
-    opened = events[0].fact
+    opened = events[0].fact if events else None
     finished = next((event.fact for event in events if isinstance(event.fact, GameFinished)), None)
     if not isinstance(opened, GameOpened) or finished is None:
         raise ValueError("these are not the events of a finished game")
     decider = deciders[opened.kind, opened.ruleset]
     told = list(positions(decider.evolve, decider.empty(None), (event.fact for event in events)))
     table: Table = told[-1].after
-    dealt_at = next(event.cause.at for event, step in zip(events, told, strict=True) if step.after.deals)
+    dealt_at = next((event.cause.at for event, step in zip(events, told, strict=True) if step.after.deals), None)
     finished_at = next(event.cause.at for event, step in zip(events, told, strict=True) if step.after.over)
-    counted = decider.count(told, finished_at - dealt_at)
+    if dealt_at is None:
+        raise ValueError("this game was finished before it was dealt")
+    try:
+        counted = decider.count(told, finished_at - dealt_at)
+    except LookupError as error:
+        raise ValueError("the facts of this game do not fit together") from error
+    if [line.seat for line in counted] != list(range(1, len(table.players) + 1)):
+        raise ValueError("the result of this game has not one line for each seat")
     return Result(
         game=events[0].game,
         kind=opened.kind,
@@ -84,18 +91,9 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
         finished_at=finished_at,
         version=events[-1].seq,
         hash=events[-1].hash,
-        proved=proved(opened, table.revealed, table.deals),
+        proved=table.revealed is not None and are_committed(table.revealed, table),
         seats=tuple(
             SeatResult(line.seat, player, line.place, line.points, line.resigned, line.counts)
             for line, player in zip(counted, table.players, strict=True)
         ),
     )
-
-
-def proved(opened: GameOpened, revealed: SeedsRevealed | None, deals: int) -> bool:
-    """Tell whether the seeds of all deals lead back to the commitment, link by link."""
-    if revealed is None or not revealed.seeds or len(revealed.seeds) < deals:
-        return False
-    chain = [bytes.fromhex(seed) for seed in revealed.seeds]
-    again = Seeds.backwards(opened.deal, last=chain[-1], deals=len(chain))
-    return again == Seeds.revealed(opened.deal, chain) and again.commitment.hex() == opened.commitment

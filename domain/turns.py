@@ -154,7 +154,10 @@ def evolve(table: T, fact: Fact) -> T:
 
 
 def awaits(table: TurnTable) -> tuple[int, ...]:
-    """Return the seats that a game waits for: the one that has the turn."""
+    """Return the seats that a game waits for: the one that has the turn.
+
+    Between the facts of a command that may be a seat which has just done with it: the next turn has not begun.
+    """
     return (table.turn,) if table.turn and not table.over and table.turn not in table.resigned else ()
 
 

@@ -11,7 +11,6 @@ from uuid import UUID
 from psycopg import Cursor
 from psycopg.rows import DictRow
 
-from domain.events import Event
 from domain.lifecycle import CLOSING, DeadlineExtended, GameFinished, Timed
 from domain.storage import Datastore, Logged
 
@@ -43,24 +42,50 @@ class Deadlines:
 
     def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
         """Take in the next events of the log."""
+        began: dict[UUID, tuple[datetime, datetime]] = {}
+        extended: dict[UUID, datetime] = {}
+        ended: set[UUID] = set()
         for logged in events:
-            if issubclass(logged.fact_type, (Timed, GameFinished, *CLOSING)):  # the others are not read at all
-                self._take_in(cursor, logged.event)
+            if not issubclass(logged.fact_type, (Timed, GameFinished, *CLOSING)):  # the others are not read at all
+                continue
+            game = logged.game
+            match logged.event.fact:
+                case DeadlineExtended(deadline=datetime() as due_at):
+                    # The time was running all along: what a second outage took is given back as well.
+                    if game in began:
+                        began[game] = due_at, began[game][1]
+                    else:
+                        extended[game] = due_at
+                case Timed(deadline=datetime() as due_at):
+                    began[game] = due_at, logged.event.cause.at
+                    ended.discard(game)
+                case _:
+                    began.pop(game, None)
+                    ended.add(game)
+        _write(cursor, began, extended, ended)
 
-    @staticmethod
-    def _take_in(cursor: Cursor[DictRow], event: Event) -> None:
-        match event.fact:
-            case DeadlineExtended(deadline=datetime() as due_at):
-                # The time was running all along: what a second outage took is given back as well.
-                cursor.execute("UPDATE deadlines SET due_at = %s WHERE game = %s", (due_at, event.game))
-            case Timed(deadline=datetime() as due_at):
-                cursor.execute(
-                    "INSERT INTO deadlines VALUES (%s, %s, %s)"
-                    " ON CONFLICT (game) DO UPDATE SET due_at = EXCLUDED.due_at, since = EXCLUDED.since",
-                    (event.game, due_at, event.cause.at),
-                )
-            case _:
-                cursor.execute("DELETE FROM deadlines WHERE game = %s", (event.game,))
+
+def _write(
+    cursor: Cursor[DictRow],
+    began: dict[UUID, tuple[datetime, datetime]],
+    extended: dict[UUID, datetime],
+    ended: set[UUID],
+) -> None:
+    """Write what a batch comes to, each game once: a game under way has a new deadline with every turn."""
+    if ended:
+        cursor.execute("DELETE FROM deadlines WHERE game = ANY(%s)", (list(ended),))
+    if later := extended.keys() - began.keys() - ended:
+        cursor.execute(
+            "UPDATE deadlines AS d SET due_at = e.due_at"
+            " FROM unnest(%s::uuid[], %s::timestamptz[]) AS e (game, due_at) WHERE d.game = e.game",
+            (list(later), [extended[game] for game in later]),
+        )
+    if began:
+        cursor.execute(
+            "INSERT INTO deadlines SELECT * FROM unnest(%s::uuid[], %s::timestamptz[], %s::timestamptz[])"
+            " ON CONFLICT (game) DO UPDATE SET due_at = EXCLUDED.due_at, since = EXCLUDED.since",
+            (list(began), [due_at for due_at, _ in began.values()], [since for _, since in began.values()]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

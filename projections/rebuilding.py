@@ -37,6 +37,8 @@ __all__ = ["RebuildUnderWay", "rebuilt"]
 TAKE_OVER_WAIT: Final = "2s"
 """How long a rebuild waits for the end of another one, which may have been killed and be about to be noticed."""
 SWAP_RETRY_SECONDS: Final = 0.2
+KNOWN_FROM: Final = 10_000
+"""After so many events, and whenever they have doubled, the database learns anew how much is in the tables."""
 
 _logger: Final = structlog.get_logger(__name__)
 
@@ -113,7 +115,7 @@ def _begin(conn: Connection, projection: Projection) -> int:
 
 def _built(conn: Connection, projection: Projection, batch: int) -> Iterator[int]:
     """Take the log in, a batch in each transaction; yield how many events each one had."""
-    taken = batch
+    taken, done, known = batch, 0, KNOWN_FROM
     while taken == batch:
         with conn.transaction(), conn.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit = off")  # a crash ends the rebuild anyway
@@ -121,9 +123,18 @@ def _built(conn: Connection, projection: Projection, batch: int) -> Iterator[int
             taken = take_in(cursor, projection, most=batch)
         if taken:
             yield taken
+        done += taken
+        if done >= known:  # or the statements would go on by plans for empty tables, and read whole ones
+            known = 2 * done
+            _analyze(conn, projection)
+    _analyze(conn, projection)  # or the first queries would be planned for empty tables
+
+
+def _analyze(conn: Connection, projection: Projection) -> None:
+    """Let the database learn how much is in the tables that are built."""
     with conn.transaction(), conn.cursor() as cursor:
         tables = SQL(", ").join(Identifier(BUILD, table) for table in projection.tables)
-        cursor.execute(SQL("ANALYZE {}").format(tables))  # or the first queries would be planned for empty tables
+        cursor.execute(SQL("ANALYZE {}").format(tables))
 
 
 def _swap(conn: Connection, projection: Projection, batch: int) -> tuple[int, bool]:

@@ -17,7 +17,7 @@ __all__ = ["BATCH", "Follower", "Projection", "RebuildUnderWay"]
 
 BATCH: Final = 500
 """Events in one transaction."""
-REBUILD_BATCH: Final = 2_000
+REBUILD_BATCH: Final = 5_000
 REST_SECONDS: Final = 0.1
 """After a look that found something, so that under load one step takes in many events."""
 RETRY_SECONDS: Final = 1.0

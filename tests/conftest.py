@@ -16,6 +16,7 @@ import httpx
 import psycopg
 import pytest
 import uvicorn
+from hypothesis import settings
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Identifier
 from starlette.applications import Starlette
@@ -37,6 +38,9 @@ SHARED_SERVER = "TIC_TEST_POSTGRES"
 
 KEYRING = Keyring([ServerKey(b"a key for the tests, 32 bytes ..")])
 
+# Machines are shared: how long an example takes tells nothing.
+settings.register_profile("tic", deadline=None)
+settings.load_profile("tic")
 
 MEMORY = Path("/dev/shm")
 ROOM = 2**31

@@ -8,6 +8,7 @@ from api.games import Kind
 from api.poker import facts, table
 from api.poker.drawing import draw
 from api.poker.mutations import PokerMutation
+from api.poker.statistics import PokerStatistics, show_statistics
 from domain.poker.rules import POKER
 
 __all__ = ["KIND"]
@@ -17,10 +18,11 @@ KIND: Final = Kind(
     game=table.PokerGame,
     facts=facts.PRESENTERS,
     actions=table.actions,
-    types=(*table.TYPES, *facts.TYPES),
+    types=(*table.TYPES, *facts.TYPES, PokerStatistics),
     mutation=PokerMutation,
     usual_lengths=table.USUAL_LENGTHS,
     efforts=table.EFFORTS,
+    statistics=show_statistics,
     draw=draw,
 )
 """How TIC Poker is shown."""

@@ -84,7 +84,9 @@ class PokerMutation:
             rules.POKER.kind,
             input,
             f.Options,
-            lambda host, options, commitment: rules.OpenPoker(player=host, options=options, commitment=commitment),
+            lambda host, options, label, commitment: rules.OpenPoker(
+                player=host, options=options, label=label, commitment=commitment
+            ),
             _WANTED,
         )
 

@@ -8,6 +8,7 @@ from api.games import Kind
 from api.ticitaire import facts, table
 from api.ticitaire.drawing import draw
 from api.ticitaire.mutations import TicitaireMutation
+from api.ticitaire.statistics import TicitaireStatistics, show_statistics
 from domain.ticitaire.rules import TICITAIRE
 
 __all__ = ["KIND"]
@@ -17,10 +18,11 @@ KIND: Final = Kind(
     game=table.TicitaireGame,
     facts=facts.PRESENTERS,
     actions=table.actions,
-    types=(*table.TYPES, *facts.TYPES),
+    types=(*table.TYPES, *facts.TYPES, TicitaireStatistics),
     mutation=TicitaireMutation,
     usual_lengths=table.USUAL_LENGTHS,
     efforts=table.EFFORTS,
+    statistics=show_statistics,
     draw=draw,
 )
 """How Ticitaire is shown."""

@@ -12,6 +12,7 @@ from api.context import Info
 from api.errors import InvalidInput, invalid_input
 from api.fairness import EntropyInput, refused_option
 from api.games import CommandResult, MoveInput, PlayInput, open_game, play
+from api.labels import LABEL_DESCRIPTION, read_label
 from api.tables import read_commitment
 from domain.lifecycle import Resign
 from domain.ticitaire import facts as f
@@ -31,6 +32,7 @@ class OpenTicitaireInput(EntropyInput):
         description="Seconds from the deal until the game ends as given up (ruling G2): 60 to 2,592,000; left out, "
         "there is no limit.",
     )
+    label: str | None = strawberry.field(default=None, description=LABEL_DESCRIPTION)
     idempotency_key: str | None = strawberry.field(
         default=None,
         description="8 to 100 characters of your choice. The same key again finds the same game, so that a request "
@@ -72,7 +74,6 @@ class TicitaireMutation:
         """Open a game."""
         info.context.must_have(Scope.PLAY)
         try:
-            commitment = read_commitment(input.entropy_commitment)
             options = f.Options(
                 take_back=input.take_back,
                 strict_duo=input.strict_duo,
@@ -82,6 +83,7 @@ class TicitaireMutation:
                 beacon=input.beacon,
                 sealed_until=input.sealed_until,
             )
+            label, commitment = read_label(input.label), read_commitment(input.entropy_commitment)
         except ValidationError as error:
             return refused_option(error, {"time_limit": "A time limit is 60 to 2,592,000 seconds."})
         except InvalidInput as error:
@@ -89,7 +91,7 @@ class TicitaireMutation:
         return await open_game(
             info,
             rules.TICITAIRE.kind,
-            lambda host: rules.OpenTicitaire(player=host, options=options, commitment=commitment),
+            lambda host: rules.OpenTicitaire(player=host, options=options, label=label, commitment=commitment),
             input.idempotency_key,
         )
 

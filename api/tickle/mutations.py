@@ -61,7 +61,9 @@ class TickleMutation:
             rules.TICKLE.kind,
             input,
             f.Options,
-            lambda host, options, commitment: rules.OpenTickle(player=host, options=options, commitment=commitment),
+            lambda host, options, label, commitment: rules.OpenTickle(
+                player=host, options=options, label=label, commitment=commitment
+            ),
             _WANTED,
         )
 

@@ -127,8 +127,16 @@ def _others(table: PokerTable, seat: int) -> tuple[int, ...]:
 
 
 def awaits(table: PokerTable) -> tuple[int, ...]:
-    """Return the seats that a game waits for: the one that has the turn, or those that have not declared (P5)."""
-    return tuple(sorted(table.undeclared)) if table.declaring else turns.awaits(table)
+    """Return the seats that a game waits for, ascending: the one that has the turn, or those with a hand to declare.
+
+    Where cards speak the hands are declared by the command that reveals them (P5), and it leaves none of them awaited.
+    """
+    if table.revealed_hands is None:
+        return turns.awaits(table)
+    if table.over:
+        return ()
+    done = {declared.seat for declared in table.declared}
+    return tuple(sorted(seat for seat in table.in_round if seat not in done))
 
 
 def awaited_after(seats: tuple[int, ...], fact: Fact) -> tuple[int, ...]:

@@ -35,13 +35,12 @@ from domain.tickle.facts import HAND, Closing, Ending, LaidCard
 from domain.tickle.grid import Laid
 from domain.tickle.placement import can_lay, faults
 from domain.tickle.scoring import score
-from domain.tickle.table import Got, TickleTable
+from domain.tickle.table import Got, TickleTable, awaited_after
 from domain.tickle.views import TickleView, view
 from domain.turns import (
     TurnBegan,
     Unfolding,
     acted,
-    awaited_after,
     awaits,
     deadline_at,
     leaving,

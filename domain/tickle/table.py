@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from domain import turns
 from domain.cards import DECK, Card
-from domain.tickle.facts import Closing, HandsDealt, Options
+from domain.decider import Fact
+from domain.tickle.facts import Closing, HandsDealt, Options, TurnPassed
 from domain.tickle.grid import EMPTY_GRID, Grid, set_of
 from domain.turns import TurnTable
 
-__all__ = ["Got", "TickleTable"]
+__all__ = ["Got", "TickleTable", "awaited_after"]
 
 NO_OPTIONS: Final = Options()
 
@@ -99,3 +101,10 @@ class TickleTable(TurnTable):
     def drawn_card(self) -> int | None:
         """The index of the card that was drawn in this turn. Raises LookupError as ``card`` does."""
         return None if self.drawn is None else self.card(self.drawn).index
+
+
+def awaited_after(seats: tuple[int, ...], fact: Fact) -> tuple[int, ...]:
+    """Return the seats that a game waits for after a fact, from those before it."""
+    if isinstance(fact, TurnPassed):  # Tickle K7: its turn, which was over as it began
+        return (fact.seat,)
+    return turns.awaited_after(seats, fact)

@@ -29,6 +29,7 @@ from domain.catalogue import catalogue
 from domain.storage import Datastore
 from domain.ticitaire.rules import OpenTicitaire
 from domain.vault import Keyring, ServerKey, Vault
+from projections.models import PROJECTIONS
 from tests.conftest import KEYRING
 from tests.server import TIC, environment, serving
 
@@ -422,6 +423,26 @@ def test_an_erased_player_leaves_neither_name_nor_token(tic: Run, datastore: Dat
     assert tic("player", "erase", str(player.id)).exit_code == 1
 
 
+def test_an_erased_player_is_taken_out_of_games_under_way(tic: Run, games: Games, datastore: Datastore) -> None:
+    player, _ = Accounts(datastore).register("Ada")
+    game = games.open("ticitaire", OpenTicitaire(player=player.id), player=player.id, key=None).game
+    erased = tic("player", "erase", str(player.id), "--yes")
+    assert "1 game under way" in erased.stderr
+    assert games.game(game.id).table.over
+
+
+def test_a_player_is_erased_also_where_the_servers_key_is_not_at_hand(
+    tic: Run, games: Games, datastore: Datastore, key_file: Path
+) -> None:
+    accounts = Accounts(datastore)
+    player, _ = accounts.register("Ada")
+    game = games.open("ticitaire", OpenTicitaire(player=player.id), player=player.id, key=None).game
+    key_file.unlink()
+    assert "Games under way stay" in tic("player", "erase", str(player.id), "--yes").stderr
+    assert accounts.players([player.id]) == {}
+    assert not games.game(game.id).table.over
+
+
 @pytest.mark.parametrize(("answer", "left"), [("n\n", 1), ("", 1), ("y\n", 0)])
 def test_a_player_is_erased_when_the_operator_has_said_yes(
     answer: str, left: int, tic: Run, datastore: Datastore
@@ -448,6 +469,13 @@ def test_a_rebuilt_list_holds_every_game_again(tic: Run, games: Games, database_
     assert "9 events taken in" in done.stderr
     with psycopg.connect(database_url) as connection:
         assert connection.execute("SELECT count(*) FROM read_models.lobby_games").fetchone() == (3,)
+
+
+def test_without_a_name_all_read_models_are_rebuilt(tic: Run, games: Games) -> None:
+    games.open("ticitaire", OpenTicitaire(player=ADA), player=ADA, key=None)
+    done = tic("project", "rebuild")
+    assert done.exit_code == 0
+    assert sorted(re.findall(r"(\w+): 3 events taken in", done.stderr)) == sorted(PROJECTIONS)
 
 
 def test_of_two_rebuilds_of_one_read_model_the_second_is_refused(

@@ -31,7 +31,7 @@ from tests.api import poker_played, tickle_game
 from tests.audit.toy import Query, schema
 
 SCHEMA = schema._schema
-LIMITS = Limits()
+LIMITS = Limits(repeats=40)
 
 
 def refusal(text: str, limits: Limits = LIMITS) -> list[Fault]:

@@ -37,6 +37,7 @@ from hypothesis import strategies as st
 
 from api.schema import schema
 from tests.api.company import HANDS, do, known_deck, laid, opened, started_by
+from tests.api.finished import id_of_player
 from tests.api.poker_evening import ADAS, poker_started
 from tests.client import Client
 from tests.conftest import cloned, in_memory, started
@@ -55,30 +56,46 @@ SUCCESSES = {
     "game": "TicitaireGame",
     "games": "GameConnection",
     "replay": "Replay",
+    "player": "Player",
+    "scoreboard": "ScoreboardView",
+    "finishedGames": "FinishedGameConnection",
     "log": "Log",
     "registerPlayer": "PlayerRegistered",
     "issueToken": "TokenIssued",
     "revokeToken": "TokenRevoked",
+    "erasePlayer": "PlayerErased",
 }
 """The type of an answer that is no refusal, where it is not `CommandAccepted`."""
 
+PLAYER = "the id of a player"
+"""Stands for it in the arguments below."""
+
 NESTED = {
-    "games": {"first": "3"},
+    "games": {"first": "3", "awaitingMe": "true"},
     "events": {"afterSeq": "1", "first": "2"},
     "position": {"version": "1"},
     "playedRounds": {"after": "0", "first": "2"},
     "positions": {"afterSeq": "1", "first": "2"},
     "words": {"names": "true"},
+    "lines": {"first": "2"},
+    "statistics": {"kind": "TICKLE"},
+    "ratingChanges": {"kind": "TICKLE", "first": "2"},
+    "history": {"kind": "POKER", "first": "2", "label": '"cup"'},
+    "headToHead": {"opponentId": PLAYER},
+    "standing": {"board": "TICKLE_POINTS", "period": "WEEK", "of": '"2030-W18"', "neighbours": "1"},
     "inclusion": {"gameId": '"none"', "seq": "1"},
     "consistency": {"old": '"0"'},
 }
 """Arguments of fields within the answers with which they succeed."""
 
+STANDING_OF = {"playerId": PLAYER, "neighbours": "1"}
+"""Those of `standing` on a scoreboard, which has to be told whose."""
+
 OF_A_HAND = {"laydowns", "checkLaydown"}
 """Fields that fail where there is no hand to look at, as in a position before the deal."""
 
 CODES = {"BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "QUERY_TOO_COMPLEX", "ERRORS_OMITTED"}
-CODES |= {"STILL_SEALED"}
+CODES |= {"STILL_SEALED", "NOT_FOUND"}
 """The only codes of top-level errors that a known caller's query or mutation may meet."""
 
 
@@ -95,6 +112,8 @@ class House:
     """A game in which Ada has a hand."""
     poker: Any
     """One in which she has cards."""
+    leaving: Client
+    """A player who is to be erased."""
     turned_over: Any = None
     """A game whose stock is empty."""
 
@@ -125,6 +144,11 @@ class House:
     def another_token(self) -> Client:
         issued = self.runner.run(self.ada.ask("mutation { issueToken(input: {}) { ... on TokenIssued { token } } }"))
         return replace(self.ada, token=issued["issueToken"]["token"])
+
+    def comer(self) -> str:
+        """The id of a new player, who is the next to be erased."""
+        self.leaving = self.runner.run(self.ada.register("Eve"))
+        return str(self.runner.run(id_of_player(self.leaving)))
 
     def token_id(self, caller: Client) -> str:
         tokens = self.runner.run(caller.ask("{ viewer { tokens { id current } } }"))["viewer"]["tokens"]
@@ -190,19 +214,25 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "viewer": lambda _: {},
     "node": lambda house: {"id": json.dumps(house.player)},
     "game": lambda house: {"id": json.dumps(house.game["id"])},
-    "games": lambda house: {"first": "3", "filter": f"{{playerId: {json.dumps(house.player)}}}"},
+    "games": lambda house: {"first": "3", "filter": f'{{playerId: {json.dumps(house.player)}, label: "cup"}}'},
+    "player": lambda house: {"id": json.dumps(house.player)},
+    "scoreboard": lambda _: {"board": "POKER_PLACES", "period": "MONTH", "of": '"2030-05"', "label": "null"},
+    "finishedGames": lambda house: {"first": "3", "filter": f'{{playerId: {json.dumps(house.player)}, label: "cup"}}'},
     "replay": lambda house: {"gameId": json.dumps(house.tickle["id"]), "as": "SEAT_1"},
     "log": lambda _: {},
     "registerPlayer": lambda _: _input(name='"Grace"'),
     "issueToken": lambda _: _input(scopes="null"),
     "revokeToken": lambda house: _input(tokenId=json.dumps(house.token_id(house.another_token()))),
-    "openTicitaire": lambda _: _input(takeBack="true", timeLimit="60"),
+    "erasePlayer": lambda house: _input(playerId=json.dumps(house.comer())),
+    "openTicitaire": lambda _: _input(takeBack="true", timeLimit="60", label='"cup"'),
     "moveTicitaireCards": _move,
     "turnTicitaireStock": lambda house: _upon(house.open()),
     "recycleTicitaireWaste": lambda house: _upon(house.game_with_an_empty_stock()),
     "takeBackTicitaireMoves": lambda house: _upon(house.play("turnTicitaireStock", house.open(takeBack=True))),
     "giveUpTicitaire": lambda house: _of(house.open()),
-    "openTickle": lambda _: _input(seats=3, deck="HALF", seating="AS_JOINED", private="true", target=100),
+    "openTickle": lambda _: _input(
+        seats=3, deck="HALF", seating="AS_JOINED", private="true", target=100, label='" a  b "'
+    ),
     "joinGame": lambda house: _of(house.runner.run(opened(house.bob))),
     "leaveGame": lambda house: _of(house.runner.run(opened(house.bob, house.ada))),
     "startGame": lambda house: _of(house.table()),
@@ -215,7 +245,9 @@ HONEST: Mapping[str, Callable[[House], dict[str, str]]] = {
     "layTickleCards": lambda house: _upon(house.started(), cards=_cards(OPENING)),
     "drawTickleCard": lambda house: _upon(_unable(house)),
     "declineTickleLaydown": lambda house: _upon(house.after(_unable(house), (house.ada, "drawTickleCard"))),
-    "openPoker": lambda _: _input(rounds=2, variation="DRAW", drawStages=2, cardsSpeak="true", turnSeconds=60),
+    "openPoker": lambda _: _input(
+        rounds=2, variation="DRAW", drawStages=2, cardsSpeak="true", turnSeconds=60, label='"cup"'
+    ),
     "exchangePokerCards": lambda house: _upon(house.cards(), slots="[2]"),
     "exchangePokerCommunityCard": lambda house: _upon(house.cards(variation="COMMUNITY_EXCHANGE"), slot="1"),
     "keepPokerCards": lambda house: _upon(house.cards()),
@@ -235,9 +267,10 @@ class _Succeeding(Visitor):
     The operation is asked for the type of its answer as well, under the name `outcome`.
     """
 
-    def __init__(self, operation: str, arguments: Mapping[str, str]) -> None:
+    def __init__(self, operation: str, arguments: Mapping[str, str], player: str) -> None:
         super().__init__()
         self.arguments = {**NESTED, operation: arguments}
+        self.player = json.dumps(player)
 
     def leave_field(self, node: FieldNode, *_: Any) -> FieldNode:
         if node.name.value in OF_A_HAND:
@@ -245,8 +278,11 @@ class _Succeeding(Visitor):
         known = self.arguments.get(node.name.value)
         if known is None or not node.arguments:  # whatever may be left out has a default that fits
             return node
+        if node.name.value == "standing" and any(argument.name.value == "playerId" for argument in node.arguments):
+            known = STANDING_OF
+        given = {name: self.player if value == PLAYER else value for name, value in known.items()}
         return FieldNode(
-            alias=node.alias, name=node.name, arguments=_arguments(known), selection_set=node.selection_set
+            alias=node.alias, name=node.name, arguments=_arguments(given), selection_set=node.selection_set
         )
 
     def leave_operation_definition(self, node: OperationDefinitionNode, *_: Any) -> OperationDefinitionNode:
@@ -288,13 +324,15 @@ def house(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[H
         game = runner.run(ada.open_ticitaire())["game"]
         tickle = runner.run(started_by(ada, bob, seating="AS_JOINED"))
         poker = runner.run(poker_started(ada, bob))
-        yield House(runner, ada, bob, player, game, tickle, poker)
+        yield House(runner, ada, bob, player, game, tickle, poker, leaving=bob)
         runner.run(stack.aclose())
 
 
 def _ask(house: House, name: str, document: DocumentNode) -> Any:
     """Send a document; return the body of the answer, of which is checked what is true of every answer."""
-    caller = house.another_token() if name == "revokeToken" else house.ada
+    caller = house.leaving if name == "erasePlayer" else house.ada
+    if name == "revokeToken":
+        caller = house.another_token()
     answer = house.runner.run(caller.post(print_ast(document)))
     assert answer.status_code in {200, 400}, answer.text
     body = answer.json()
@@ -326,6 +364,7 @@ def test_whatever_is_asked_nothing_breaks(house: House, root: str, name: str) ->
     def ask(case: schemathesis.Case[Any], game: Any) -> None:
         assert isinstance(case.body, str)
         ids = {"id": game["id"], "gameId": game["id"], "playerId": house.player} if game else {}
+        ids |= {"id": house.player, "opponentId": house.player} if game and name == "player" else {}
         _ask(house, name, visit(parse(case.body), _WithIds(ids)))
 
     ask()
@@ -352,7 +391,7 @@ def test_with_arguments_that_fit_the_operation_succeeds(house: House, root: str,
     @given(case=made[root][name].as_strategy())
     def ask(case: schemathesis.Case[Any]) -> None:
         assert isinstance(case.body, str)
-        body = _ask(house, name, visit(parse(case.body), _Succeeding(name, HONEST[name](house))))
+        body = _ask(house, name, visit(parse(case.body), _Succeeding(name, HONEST[name](house), house.player)))
         codes = {error["extensions"]["code"] for error in body.get("errors", [])}
         assert codes <= {"QUERY_TOO_COMPLEX"}, body
         if not codes:

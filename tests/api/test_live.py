@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
 from types import SimpleNamespace
@@ -21,9 +21,11 @@ from api.live import _STATES, Live
 from api.readers import Reader, Watcher
 from api.sharing import Edition
 from domain.application import Games
+from domain.decider import Fact
 from domain.events import SERVER, Cause, Event, chain
 from domain.game import Game
-from domain.lifecycle import Resign
+from domain.lifecycle import PlayerResigned, Resign, SeedsRevealed
+from domain.ticitaire.facts import StockTurned
 from domain.ticitaire.rules import OpenTicitaire, TurnStock
 from tests.given import NOON, PLAYER, given
 from tests.standing import StandingProxy
@@ -566,6 +568,10 @@ def turn(games: Games, game: UUID) -> None:
     games.handle(game, lambda seat: TurnStock(seat=seat), player=PLAYER, expected_version=None, key=None)
 
 
+def given_up(games: Games, game: UUID) -> None:
+    games.handle(game, lambda seat: Resign(seat=seat), player=PLAYER, expected_version=None, key=None)
+
+
 async def test_what_happens_is_told_without_any_hint(ear: Live, games: Games) -> None:
     game = opened(games)
     async with running(ear), aclosing(ear.events(game, 3)) as batches:
@@ -714,3 +720,115 @@ async def test_nothing_is_read_while_nobody_follows_and_none_of_it_later(
             while ear._position is not None:
                 ear.wake()
                 await asyncio.sleep(0.001)
+
+
+# --- who listens to all games ---
+
+
+class Ear:
+    """A listener, and what it heard."""
+
+    def __init__(self, *facts: type[Fact]) -> None:
+        self.topics: Collection[str] = [fact.topic for fact in facts]
+        self.games: list[UUID] = []
+        self.events: list[Event] = []
+        self.misses = 0
+
+    def hear(self, games: Sequence[UUID], events: Sequence[Event]) -> None:
+        self.games += games
+        self.events += events
+
+    def miss(self) -> None:
+        self.misses += 1
+
+
+async def test_a_listener_hears_of_all_games_and_is_told_the_facts_that_it_asks_for(ear: Live, games: Games) -> None:
+    listener = Ear(StockTurned)
+    ear.listen(listener)
+    async with running(ear):
+        await until_it_looks(ear)
+        assert (listener.misses, listener.games) == (1, [])
+        first = await asyncio.to_thread(opened, games)
+        second = await asyncio.to_thread(opened, games)
+        await asyncio.to_thread(turn, games, first)
+        await until(lambda: bool(listener.events))
+    assert listener.games == [first] * 3 + [second] * 3 + [first]
+    assert [(event.game, type(event.fact)) for event in listener.events] == [(first, StockTurned)]
+    assert listener.misses == 1
+
+
+async def test_a_listener_that_comes_while_the_states_are_asked_for_is_told_to_look_itself(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, late = Ear(PlayerResigned), Ear(SeedsRevealed)
+    game = opened(games)
+    ear.listen(early)
+    look = ear._look
+    begun = asyncio.Event()
+
+    async def seen(conn: Any) -> int:
+        begun.set()
+        execute = conn.execute
+
+        async def asked(query: str, *parameters: Any, **more: Any) -> Any:
+            answer = await execute(query, *parameters, **more)
+            if query == _STATES:
+                ear.listen(late)
+            return answer
+
+        with monkeypatch.context() as patch:
+            patch.setattr(conn, "execute", asked)
+            return await look(conn)
+
+    async with running(ear):
+        await until_it_looks(ear)
+        monkeypatch.setattr(ear, "_look", seen)
+        ear.wake()
+        await asyncio.wait_for(begun.wait(), 5)  # the look before it, which was not seen, is over
+        await asyncio.to_thread(given_up, games, game)
+        await until(lambda: bool(late.games))
+    assert (late.events, late.misses) == ([], 1)
+    assert ([type(event.fact) for event in early.events], early.misses) == ([PlayerResigned], 1)
+
+
+async def test_a_listener_that_has_left_hears_nothing_and_then_nothing_is_read(ear: Live, games: Games) -> None:
+    listener = Ear()
+    ear.listen(listener)
+    async with running(ear):
+        await until_it_looks(ear)
+        ear.unlisten(listener)
+        while ear._position is not None:
+            ear.wake()
+            await asyncio.sleep(0.001)
+        await asyncio.to_thread(opened, games)
+        ear.wake()
+        await asyncio.sleep(0)
+    assert (listener.games, ear._position) == ([], None)
+
+
+async def test_what_breaks_the_look_tells_listeners_to_look_themselves(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.live.RETRY_SECONDS", 0)
+    listener, game = Ear(StockTurned), opened(games)
+    ear.listen(listener)
+    async with running(ear):
+        await until_it_looks(ear)
+        with structlog.testing.capture_logs() as logs:
+            monkeypatch.setattr("api.live._read", broken_upcast)
+            await asyncio.to_thread(turn, games, game)
+            await until(lambda: listener.misses == 2)
+        assert [entry["log_level"] for entry in logs] == ["error"]
+
+
+async def test_states_of_games_that_are_only_watched_are_not_fetched(
+    ear: Live, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = opened(games)
+    monkeypatch.setattr("api.live._STATES", "nothing that could be asked")
+    async with running(ear), aclosing(ear.versions(game, None, None)) as stream:
+        assert await versions_of(stream) == 3
+        coming = asyncio.ensure_future(versions_of(stream))
+        await until_it_looks(ear)
+        await asyncio.to_thread(turn, games, game)
+        assert await coming == 4

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from api.accounts import Accounts
+from tests.api.company import do, started_by
+from tests.api.company import opened as opened_table
+from tests.api.poker_evening import poker_started
 from tests.client import Client
 
 LIST = """
 query ($filter: GameFilter, $first: Int = 20, $after: String) {
   games(filter: $filter, first: $first, after: $after) {
-    nodes { id kind status ending version openedAt changedAt seats { number player { id name } } }
+    nodes { id kind status ending label version openedAt changedAt seats { number player { id name } } }
     edges { cursor node { id } }
     pageInfo { hasNextPage endCursor }
   }
@@ -64,7 +70,7 @@ async def test_a_game_is_listed_as_it_stands(client: Client, ada: Client) -> Non
     await caught_up(client, turned)
     (line,) = (await listed(client))["nodes"]
     shown = await client.game(
-        game["id"], "id kind status version openedAt changedAt seats { number player { id name } }"
+        game["id"], "id kind status label version openedAt changedAt seats { number player { id name } }"
     )
     assert line == {**shown, "ending": None}
 
@@ -155,3 +161,98 @@ async def test_a_line_of_the_list_leads_to_the_game(client: Client, ada: Client)
     await caught_up(client, game)
     found = await client.ask("{ games { nodes { game { id version } } } }")
     assert found == {"games": {"nodes": [{"game": {"id": game["id"], "version": 3}}]}}
+
+
+# --- whom games wait for ---
+
+
+async def waiting(player: Client, **arguments: Any) -> list[str]:
+    query = (
+        "query ($me: Boolean = true, $filter: GameFilter, $first: Int = 20, $after: String)"
+        " { viewer { games(awaitingMe: $me, filter: $filter, first: $first, after: $after) { nodes { id } } } }"
+    )
+    return [node["id"] for node in (await player.ask(query, **arguments))["viewer"]["games"]["nodes"]]
+
+
+async def test_a_player_finds_the_games_that_wait_for_them(ada: Client, bob: Client) -> None:
+    game, table = await started_by(ada, bob, seating="AS_JOINED"), await opened_table(ada, bob)
+    await caught_up(ada, game, table)
+    assert [await waiting(player) for player in (ada, bob)] == [[game["id"]], []]
+
+
+async def test_a_game_that_a_player_is_done_with_waits_for_the_other(ada: Client, bob: Client) -> None:
+    game = await poker_started(ada, bob)
+    game = (await do(ada, "keepPokerCards", game))["game"]
+    await caught_up(ada, game)
+    assert [await waiting(player) for player in (ada, bob)] == [[], [game["id"]]]
+
+
+async def test_hands_are_awaited_until_they_are_declared(ada: Client, bob: Client) -> None:
+    game = await poker_started(ada, bob)
+    for player, mutation in ((ada, "callPoker"), (bob, "keepPokerCards")):
+        game = (await do(player, mutation, game))["game"]
+    await caught_up(ada, game)
+    assert await ada.game(game["id"], "awaits") == {"awaits": [1, 2]}
+    assert [await waiting(player) for player in (ada, bob)] == [[game["id"]], [game["id"]]]
+
+
+async def test_a_game_of_one_waits_for_its_player_until_it_is_over(ada: Client) -> None:
+    game = await opened(ada)
+    await caught_up(ada, game)
+    before = await waiting(ada)
+    over = (await ada.play("giveUpTicitaire", game))["game"]
+    await caught_up(ada, over)
+    assert (before, await waiting(ada)) == ([game["id"]], [])
+
+
+async def test_a_player_who_does_not_ask_for_what_waits_is_told_all(ada: Client, bob: Client) -> None:
+    game = await started_by(ada, bob, seating="AS_JOINED")
+    await caught_up(ada, game)
+    assert await waiting(bob, me=False) == [game["id"]]
+
+
+async def test_what_waits_is_narrowed_and_paged_like_any_list(ada: Client) -> None:
+    games = [await opened(ada) for _ in range(3)]
+    labelled = (await ada.open_ticitaire(label="cup"))["game"]
+    await caught_up(ada, *games, labelled)
+    assert await waiting(ada, filter={"label": "cup"}) == [labelled["id"]]
+    assert await waiting(ada, filter={"status": "OPEN"}) == []
+    first = await ada.ask("{ viewer { games(awaitingMe: true, first: 2) { nodes { id } pageInfo { endCursor } } } }")
+    page = first["viewer"]["games"]
+    rest = await waiting(ada, after=page["pageInfo"]["endCursor"])
+    assert [node["id"] for node in page["nodes"]] + rest == [labelled["id"], *(game["id"] for game in reversed(games))]
+
+
+async def test_a_game_tells_whom_it_waits_for(client: Client, ada: Client, bob: Client) -> None:
+    table = await opened_table(ada, bob, seating="AS_JOINED")
+    shown = [(await client.game(table["id"], "awaits"))["awaits"]]
+    game = (await do(ada, "startGame", table))["game"]
+    shown.append((await client.game(game["id"], "awaits"))["awaits"])
+    over = (await do(bob, "resignGame", game))["game"]
+    shown.append((await client.game(over["id"], "awaits"))["awaits"])
+    assert shown == [[], [1], []]
+
+
+async def test_a_position_tells_whom_the_game_waited_for(client: Client, ada: Client) -> None:
+    over = (await ada.play("giveUpTicitaire", await opened(ada)))["game"]
+    fields = "position(version: 3) { awaits }"
+    assert await client.game(over["id"], fields) == {"position": {"awaits": [1]}}
+
+
+async def test_the_names_of_a_page_are_read_at_once(
+    client: Client, ada: Client, bob: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await caught_up(client, *[await started_by(ada, bob) for _ in range(5)])
+    asked: list[int] = []
+    read = Accounts.players
+
+    def counting(accounts: Accounts, ids: Collection[UUID]) -> Any:
+        asked.append(len(ids))
+        return read(accounts, ids)
+
+    monkeypatch.setattr(Accounts, "players", counting)
+    nodes = (
+        await client.ask("{ games { nodes { host { name } players { displayName } seats { player { name } } } } }")
+    )["games"]["nodes"]
+    assert [node["host"]["name"] for node in nodes] == ["Ada"] * 5
+    assert asked == [2]

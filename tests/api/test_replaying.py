@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import psycopg
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -30,6 +32,7 @@ from api.replays import ReplayView
 from domain.cards import DECK, HIDDEN, Shape
 from domain.events import Event, read_event
 from domain.games import FACT_TYPES
+from domain.lifecycle import PlayerSeated
 from domain.records import write_record
 from domain.storage import EventMapper, EventRecorder
 from domain.telling import short
@@ -114,6 +117,19 @@ def test_the_sentence_and_the_scores_stand_above_the_table() -> None:
     assert lines[0] == "Poker · seen as PUBLIC · 12 of 65"
     assert lines[2] == sentence(POKER, 12)
     assert lines[5] == "Seat 1: 0   Seat 2: 0   Seat 3: 0"
+
+
+def test_seats_that_have_names_are_told_by_both() -> None:
+    lines = drawn(Reel(events_of(POKER), names={1: "Ada", 3: "棋手"}), 12).splitlines()
+    assert lines[5] == "Seat 1, Ada: 0   Seat 2: 0   Seat 3, 棋手: 0"
+
+
+def test_names_of_any_length_and_width_leave_the_drawing_in_its_terminal() -> None:
+    reel = Reel(events_of(TICKLE), names=dict.fromkeys(range(1, 7), "龍" * 50))
+    for seq in range(1, len(reel) + 1, 10):
+        lines = drawn(reel, seq, 45).splitlines()
+        assert max(map(cell_len, lines)) <= 80
+        assert len(lines) <= 45
 
 
 def test_the_table_stays_where_it_is_however_long_the_sentence_is() -> None:
@@ -421,7 +437,24 @@ def test_a_game_of_the_log_is_replayed_by_its_id(
     monkeypatch.setenv("DATABASE_URL", database_url)
     events = events_of(POKER)
     recorder.append([[*map(EventMapper().to_stored_event, events)]])
-    assert run(str(events[0].game), "--as", "ALL").stdout == run(str(record)).stdout
+    told = run(str(events[0].game), "--as", "ALL").stdout.splitlines()
+    assert [line[:4] for line in told] == [line[:4] for line in run(str(record)).stdout.splitlines()]
+
+
+def test_a_game_of_the_log_is_told_with_the_names_of_its_players_and_pseudonyms_of_those_who_erased_theirs(
+    recorder: EventRecorder, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    events = events_of(POKER)
+    recorder.append([[*map(EventMapper().to_stored_event, events)]])
+    first, second, third = [event.fact.player for event in events if isinstance(event.fact, PlayerSeated)]
+    with psycopg.connect(database_url) as connection:
+        for player, name in ((first, "Ada [b]"), (third, "棋手")):
+            connection.execute("INSERT INTO players (id, name) VALUES (%s, %s)", (player, name))
+    names = {1: "Ada [b]", 2: f"Erased player {second.hex[:6]}", 3: "棋手"}
+    told = run(str(events[0].game)).stdout.splitlines()
+    assert told == [f"{seq:>4}  {Reel(events, names=names).words(seq)}" for seq in range(1, 66)]
+    assert all(any(name in line for line in told) for name in names.values())
 
 
 @pytest.mark.parametrize(

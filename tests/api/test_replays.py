@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Final
@@ -185,11 +185,11 @@ def test_the_words_are_what_the_log_alone_tells_whoever_looks(house: House, name
         assert [one["words"] for one in house.positions(name, "words", view="ALL")] == spoken
 
 
-def test_seats_are_called_by_their_names_if_asked_and_by_their_number_where_the_name_is_erased(house: House) -> None:
+def test_seats_are_called_by_their_names_if_asked_and_by_a_pseudonym_where_the_name_is_erased(house: House) -> None:
     told = [one["words"] for one in house.positions(TICKLE, "words(names: true)")]
     turns = [words for words in told if words.endswith(" has the turn.")]
     assert any(words.startswith("Player ") for words in turns)
-    assert any(words.startswith("Seat 2 ") for words in turns)
+    assert any(words.startswith(f"Erased player {ERASED.hex[:6]} ") for words in turns)
     assert not any("Seat 1" in words for words in told if not words.startswith("Seat 1 is taken"))
 
 
@@ -239,6 +239,29 @@ def test_pages_of_any_size_join(house: House, view: str) -> None:
 def test_a_page_reads_the_log_once_however_long_it_is(house: House, read: list[int], view: str) -> None:
     house.replay(TICKLE, "positions(first: 100) { nodes { words scores game { version } } }", view=view)
     assert read == [len(RECORDED[TICKLE])]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "positions(first: 100) { nodes { words(names: true) event { player { name displayName } } } }",
+        "game { events(first: 100) { nodes { player { name registeredAt } } } }",
+    ],
+    ids=["positions", "events"],
+)
+def test_a_page_reads_the_names_once_however_long_it_is(
+    house: House, monkeypatch: pytest.MonkeyPatch, fields: str
+) -> None:
+    asked: list[set[UUID]] = []
+    accounts = Accounts.players
+
+    def counted(self: Accounts, ids: Collection[UUID]) -> dict[UUID, Any]:
+        asked.append(set(ids))
+        return accounts(self, ids)
+
+    monkeypatch.setattr(Accounts, "players", counted)
+    house.replay(TICKLE, fields)
+    assert asked == [set(SEATED[TICKLE])]
 
 
 def test_a_page_further_on_is_read_from_the_waypoint_before_it(house: House, read: list[int]) -> None:

@@ -83,7 +83,7 @@ def test_names_are_written_as_graphql_writes_them(built: GraphQLSchema) -> None:
 def test_mutations_are_a_verb_and_what_it_is_about(built: GraphQLSchema) -> None:
     verbs = {re.split(r"(?=[A-Z])", name)[0] for name in mutations(built) if re.search(r"[A-Z]", name)}
     assert len(mutations(built)) == len([name for name in mutations(built) if re.search(r"[A-Z]", name)])
-    of_accounts = {"register", "issue", "revoke"}
+    of_accounts = {"register", "issue", "revoke", "erase"}
     of_tables = {"open", "join", "leave", "start", "reveal", "cancel", "resign", "rematch"}
     of_games = {"move", "turn", "recycle", "take", "give", "lay", "draw", "decline"}
     of_games |= {"exchange", "keep", "call", "declare"}

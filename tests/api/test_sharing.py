@@ -25,9 +25,9 @@ from strawberry.extensions import FieldExtension
 
 from api.documents import NotExecuted, Operations, Parameters
 from api.limits import Limits
-from api.schema import PUBLIC
 from api.schema import schema as app_schema
 from api.sharing import Edition, Encodings, Feed, Offer, Reach, reach_of
+from api.subscriptions import PUBLIC
 
 # --- what a subscription shares ---
 
@@ -341,10 +341,14 @@ def test_results_differ_by_the_variables_below_the_root(text: str, variables: tu
 
 
 JUDGED = {"GameEvent.cards"}
-"""The fields below gameEvents that are computed for the one who asks: nobody else is told what they show."""
+"""The fields below public subscriptions that are computed for the one who asks: nobody else is told what they show."""
+JUDGED |= {f"Player.{field}" for field in ("statistics", "ratings", "ratingChanges")}
+JUDGED |= {f"Player.{field}" for field in ("history", "headToHead", "standing")}
+"""And those that change without anything happening in the game: each is told what they show now."""
 
 
-def test_every_field_that_is_computed_below_an_event_was_judged() -> None:
+@pytest.mark.parametrize(("root", "fewest"), [("GameEvent", 40), ("GameScoreboard", 3), ("LobbyChange", 4)])
+def test_every_field_that_is_computed_below_what_is_shared_was_judged(root: str, fewest: int) -> None:
     """Whoever adds one says here whether it shows the same to everyone: to `PUBLIC`, or to `JUDGED` above."""
     schema, seen, unjudged = app_schema._schema, set[str](), []
 
@@ -361,13 +365,14 @@ def test_every_field_that_is_computed_below_an_event_was_judged() -> None:
             is_computed = definition.base_resolver or definition.extensions or definition.permission_classes
             if is_computed and f"{type_.name}.{name}" not in PUBLIC | JUDGED:
                 unjudged.append(f"{type_.name}.{name}")
-            walk(get_named_type(field.type))
+            if f"{type_.name}.{name}" not in JUDGED:  # below those nothing is shared
+                walk(get_named_type(field.type))
 
-    event = schema.get_type("GameEvent")
-    assert event is not None
-    walk(event)
+    shared = schema.get_type(root)
+    assert shared is not None
+    walk(shared)
     assert unjudged == []
-    assert len(seen) > 40, "all the facts"
+    assert len(seen) >= fewest
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC | JUDGED))
@@ -387,10 +392,14 @@ EVERYTHING = "seq at player { id uuid name } part parts type fact { type } bytes
         (f'subscription {{ gameEvents(gameId: "x") {{ {EVERYTHING} }} }}', True),
         ('subscription { gameEvents(gameId: "x") { fact { ... on PlayerJoined { player { name } } } } }', True),
         ('subscription { gameEvents(gameId: "x") { seq cards { name } } }', False),
+        ('subscription { scoreboardChanged(gameId: "x") { version lines { score player { name } } } }', True),
+        ("subscription { lobbyChanged { games { id lines { player { displayName } } } hasMore } }", True),
+        ("subscription { lobbyChanged { games { lines { player { ratings { kind } } } } } }", False),
+        ("subscription { viewerGameChanged { version } }", False),
         ('subscription { gameChanged(gameId: "x") { version } }', False),
         ('subscription { gameChanged(gameId: "x") { id } }', False),
         ('subscription { gameChanged(gameId: "x") { __typename } }', False),
     ],
 )
-def test_events_without_one_s_own_cards_are_public_and_a_game_never_is(text: str, public: bool) -> None:
+def test_events_without_one_s_own_cards_and_scoreboards_are_public_and_a_game_never_is(text: str, public: bool) -> None:
     assert reach(text, app_schema, PUBLIC).is_public is public

@@ -19,7 +19,7 @@ from eventsourcing.persistence import OperationalError
 from psycopg_pool import PoolTimeout
 from starlette.applications import Starlette
 
-from api import schema
+from api import subscriptions
 from api.accounts import Accounts
 from api.app import kept_running
 from api.games import show
@@ -276,7 +276,7 @@ async def test_the_versions_that_are_shown_only_grow(address: str, ada: Client, 
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What is made for a subscription to show: (seq,) of an event, or the version of a game and its viewer."""
     found: list[tuple[Any, ...]] = []
-    shown = schema._shown
+    shown = subscriptions._shown
 
     def counted_game(info: Any, record: Any) -> Any:
         found.append((record.version, info.context.player))
@@ -286,8 +286,8 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         found.append((event.seq,))
         return shown(facts, event)
 
-    monkeypatch.setattr("api.schema.show", counted_game)
-    monkeypatch.setattr("api.schema._shown", counted_event)
+    monkeypatch.setattr("api.subscriptions.show", counted_game)
+    monkeypatch.setattr("api.subscriptions._shown", counted_event)
     monkeypatch.setattr("api.documents.Encodings", partial(Encodings, seconds=3600))  # however slow this machine is
     return found
 

@@ -1,7 +1,8 @@
 """Samples of the storage format, kept for ever: what was stored once must be read by every later program.
 
 ``facts/`` has one event of every version of every fact, exactly as stored; ``games/`` has whole games, an event a
-line, and beside each its notation; ``games/results.json`` says what became of them.
+line, and beside each its notation; ``games/results.json`` says what became of them, ``games/counts.json`` what is
+counted of those that were finished.
 ``python -m tests.golden.samples`` adds what is missing: after a new fact, a new version of one, or another game in
 ``GAMES``. It never touches a sample that is there.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -22,9 +23,10 @@ from domain.decider import positions
 from domain.entropy import Entropy
 from domain.events import Event, chain, read_event
 from domain.games import DECIDERS, FACT_TYPES
-from domain.lifecycle import GameOpened, Table
+from domain.lifecycle import GameFinished, GameOpened, Table
 from domain.poker.facts import Options as PokerOptions
 from domain.poker.facts import Variation
+from domain.results import result_of
 from domain.seating import Rematch, Seating
 from domain.ticitaire.facts import Options
 from domain.tickle.facts import DeckPart
@@ -34,7 +36,8 @@ from tests.domain.ticitaire.players import Course, play
 from tests.domain.tickle import players as tickle
 from tests.domain.tickle.players import PLAYERS, Style
 
-__all__ = ["FOLDER", "GAMES", "add_missing", "notation_of", "recorded_games", "results", "samples"]
+__all__ = ["FOLDER", "GAMES", "add_missing", "counts", "counts_of", "notation_of", "recorded_games", "results"]
+__all__ += ["samples"]
 
 FOLDER: Final = Path(__file__).parent
 
@@ -66,6 +69,9 @@ GAMES: Final[dict[str, Callable[[], Played]]] = {
     ),
     "timed-out-with-take-backs": lambda: play(
         random.Random(7), options=Options(take_back=True, time_limit=900), course=Course.TIMED_OUT, length=120
+    ),
+    "given-up-labelled": lambda: play(
+        random.Random(5), options=Options(), course=Course.GIVEN_UP, length=20, label="Spring Cup"
     ),
     "tickle-hand-laid-half-deck": lambda: tickle.play(
         random.Random(4), options=TickleOptions(seats=2, deck=DeckPart.HALF, start_when_full=True), players=2
@@ -106,6 +112,9 @@ GAMES: Final[dict[str, Callable[[], Played]]] = {
     ),
     "tickle-cancelled": lambda: tickle.play(
         random.Random(1), options=TickleOptions(), players=4, course=tickle.Course.CANCELLED
+    ),
+    "tickle-target-labelled": lambda: tickle.play(
+        random.Random(2), options=TickleOptions(target=30, seats=2), players=2, label="Кубок TIC, Runde 2 🏆"
     ),
     "poker-declared": lambda: poker.play(
         random.Random(29), options=PokerOptions(seats=4, rounds=2), styles=(poker.Style.WELL, poker.Style.MODESTLY)
@@ -148,6 +157,9 @@ GAMES: Final[dict[str, Callable[[], Played]]] = {
     ),
     "poker-cancelled": lambda: poker.play(
         random.Random(1), options=PokerOptions(), players=4, course=poker.Course.CANCELLED
+    ),
+    "poker-labelled-one-round": lambda: poker.play(
+        random.Random(4), options=PokerOptions(rounds=1), styles=(poker.Style.WELL,), label="Spring Cup"
     ),
     "won-with-entropy-beacon-and-seeds-held-back": lambda: play(
         random.Random(25), options=Options(entropy=Entropy.DEMANDED, **FAIR), label="the winter round"
@@ -203,9 +215,36 @@ def recorded_games(folder: Path = FOLDER) -> dict[str, list[bytes]]:
 
 def results(folder: Path = FOLDER) -> dict[str, Any]:
     """Return what became of every recorded game, by the game's name."""
-    path = folder / "games" / "results.json"
+    return _told(folder / "games" / "results.json")
+
+
+def counts(folder: Path = FOLDER) -> dict[str, Any]:
+    """Return what is counted of every recorded game that was finished, by the game's name: a line for each seat."""
+    return _told(folder / "games" / "counts.json")
+
+
+def _told(path: Path) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
     return told
+
+
+def _tell(path: Path, told: Mapping[str, Any]) -> None:
+    path.write_text(f"{json.dumps(told, indent=2, sort_keys=True)}\n", "utf-8")
+
+
+def counts_of(lines: list[bytes]) -> list[dict[str, Any]]:
+    """Return what is counted of a recorded game that was finished, seat 1 first."""
+    result = result_of([read_event(line, FACT_TYPES) for line in lines])
+    return [
+        {
+            "seat": seat.seat,
+            "place": seat.place,
+            "points": seat.points,
+            "resigned": seat.resigned,
+            "counts": dict(seat.counts),
+        }
+        for seat in result.seats
+    ]
 
 
 def notation_of(lines: list[bytes]) -> str:
@@ -239,6 +278,20 @@ def add_missing(folder: Path = FOLDER) -> Iterator[Path]:
                 (alone,) = chain(event.game, event.seq - 1, event.prev, [event.fact], event.cause)
                 path.write_bytes(alone.data)
                 yield path
+    yield from _add_counts(folder)
+
+
+def _add_counts(folder: Path) -> Iterator[Path]:
+    told, path = counts(folder), folder / "games" / "counts.json"
+    missing = {name: lines for name, lines in recorded_games(folder).items() if name not in told}
+    counted = {name: counts_of(lines) for name, lines in missing.items() if _finished(lines)}
+    if counted:
+        _tell(path, counted | told)
+        yield path
+
+
+def _finished(lines: list[bytes]) -> bool:
+    return any(isinstance(read_event(line, FACT_TYPES).fact, GameFinished) for line in lines)
 
 
 def _add_game(folder: Path, name: str, played: Played) -> None:
@@ -254,8 +307,7 @@ def _add_game(folder: Path, name: str, played: Played) -> None:
         "result": finished.model_dump(mode="json") if finished else None,
     }
     (folder / "games" / f"{name}.jsonl").write_bytes(b"".join(event.data + b"\n" for event in events))
-    text = json.dumps({name: told, **results(folder)}, indent=2, sort_keys=True)
-    (folder / "games" / "results.json").write_text(f"{text}\n", "utf-8")
+    _tell(folder / "games" / "results.json", {name: told, **results(folder)})
 
 
 if __name__ == "__main__":

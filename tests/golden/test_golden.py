@@ -24,7 +24,7 @@ from domain.ticitaire import facts as ticitaire
 from domain.ticitaire.facts import MovesTakenBack, TicitaireFinished, TicitaireOpened
 from domain.tickle import facts as tickle
 from domain.tickle.facts import Closing, DeckPart, FinalStageBegan, TickleFinished, TickleOpened
-from tests.golden.samples import FOLDER, add_missing, recorded_games, results, samples
+from tests.golden.samples import FOLDER, add_missing, counts, recorded_games, results, samples
 
 
 def opened_of(events: list[Event]) -> GameOpened:
@@ -305,6 +305,20 @@ def test_a_game_that_is_missing_is_added(copy: Path) -> None:
     assert list(add_missing(copy)) == [missing]
     last = read_event(missing.read_bytes().splitlines()[-1], FACT_TYPES)
     assert isinstance(last.fact, SeedsRevealed)
+
+
+def test_what_is_counted_of_a_game_is_added_where_it_is_missing_and_else_stays(copy: Path) -> None:
+    told = counts(copy)
+    path = copy / "games" / "counts.json"
+    path.write_text(
+        json.dumps({name: told[name] for name in told if name != "won"} | {"given-up": "long ago"}), "utf-8"
+    )
+    assert list(add_missing(copy)) == [path]
+    assert counts(copy) == told | {"given-up": "long ago"}
+
+
+def test_every_game_that_was_finished_is_counted() -> None:
+    assert counts().keys() == {name for name in GAMES if name not in CANCELLED}
 
 
 def test_a_sample_that_is_there_is_never_touched(copy: Path) -> None:

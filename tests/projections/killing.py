@@ -21,11 +21,12 @@ from domain.storage import Datastore
 from projections.models import PROJECTIONS
 from projections.runner import Follower
 from projections.tables import Projection
+from tests.projections.finished import again, logged
 from tests.projections.shown import Contents, contents, some_games
 
 __all__ = ["Act", "killed_at_each"]
 
-BATCH: Final = 6
+BATCH: Final = 14
 _PROCESSES: Final = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload([__name__])
 
@@ -118,12 +119,12 @@ def killed_at_each(
     rebuild go on to exactly what an undisturbed model holds.
     """
     follower = Follower(datastore, projection, batch=BATCH)
-    some_games(games, 2)
+    _played(datastore, games, 1)
     if act is Act.REBUILD:  # the live tables are wrong, and behind: what is rebuilt can be told from them
         caught_up(follower)
         with psycopg.connect(url) as connection:
             connection.execute(f"DELETE FROM read_models.{projection.tables[0]}")
-        some_games(games, 2)
+        _played(datastore, games, 2)
     kept = _Kept(url, projection)
     undisturbed = _undisturbed(follower, act, projection, url)
     kills = 0
@@ -139,6 +140,12 @@ def killed_at_each(
         caught_up(follower)
         assert contents(url, projection) == undisturbed[-1], f"{act} was killed at statement {statement}"
     return kills
+
+
+def _played(datastore: Datastore, games: Games, number: int) -> None:
+    """Games for one, in every state, and one for several that is finished and bears a label."""
+    some_games(games, 2)
+    logged(datastore, [again("poker-labelled-one-round", number)])
 
 
 def _undisturbed(follower: Follower, act: Act, projection: Projection, url: str) -> list[Contents]:

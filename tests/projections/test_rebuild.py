@@ -10,11 +10,13 @@ from typing import Self
 
 import psycopg
 import pytest
+from psycopg.sql import SQL
 
 from domain.application import Games
 from domain.storage import Datastore
 from projections.lobby import LobbyQueries
 from projections.models import PROJECTIONS
+from projections.results import ResultQueries
 from projections.runner import Follower, Projection, RebuildUnderWay
 from projections.tables import BUILD
 from tests.projections.conftest import Running
@@ -62,6 +64,21 @@ def test_a_rebuild_tells_how_far_it_is(datastore: Datastore, games: Games, proje
     follower = Follower(datastore, projection)
     assert follower.rebuild(lambda done, total: told.append((done, total)), batch=4) == 11
     assert told == [(4, 11), (8, 11), (11, 11)]
+
+
+def test_while_it_builds_the_database_learns_again_and_again_how_much_is_in_the_tables(
+    datastore: Datastore, games: Games, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.rebuilding.KNOWN_FROM", 4)
+    some_games(games, 4)
+    known = list[int]()
+
+    def look(_done: int, _total: int) -> None:
+        query = SQL("SELECT reltuples::int AS rows FROM pg_class WHERE oid = to_regclass(%s)")
+        known.append(datastore.read(query.format(), (f"{BUILD}.lobby_games",))[0]["rows"])
+
+    Follower(datastore, LOBBY).rebuild(look, batch=3)
+    assert known == [-1, -1, 1, 1, 3, 3, 3, 3]  # after 6 events, and after 12
 
 
 def test_after_a_rebuild_the_tables_have_all_their_indexes_and_nothing_is_left_of_the_building(
@@ -243,13 +260,13 @@ class OverAndOver:
         self._worker.result()
 
 
-def reading(datastore: Datastore) -> Callable[[], None]:
-    """A reader of the list, to whom it may never be shorter than it was."""
-    queries, longest = LobbyQueries(datastore), 0
+def reading(number: Callable[[], int]) -> Callable[[], None]:
+    """A reader of a list, to whom it may never be shorter than it was."""
+    longest = 0
 
     def read() -> None:
         nonlocal longest
-        found = len(queries.games(first=10_000))
+        found = number()
         assert found >= longest
         longest = found
 
@@ -266,7 +283,9 @@ def test_under_load_readers_never_see_less_than_before_and_rebuilt_equals_live_r
     with ExitStack() as stack:
         for follower in followers.values():
             stack.enter_context(running(follower))
-        busy = [OverAndOver(act) for act in (reading(datastore), reading(datastore), lambda: some_games(games, 1))]
+        listed = reading(lambda: len(LobbyQueries(datastore).games(first=10_000)))
+        finished = reading(lambda: len(ResultQueries(datastore).finished(first=10_000)))
+        busy = [OverAndOver(act) for act in (listed, finished, lambda: some_games(games, 1))]
         for each in busy:
             stack.enter_context(each)
         for _ in range(5):

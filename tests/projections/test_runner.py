@@ -73,6 +73,11 @@ class Counting:
         self._left -= 1
         return self._cursor.execute(*arguments, **named)
 
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """For cursors of other kinds, which read: what they read is not counted."""
+        return self._cursor.connection
+
 
 def test_what_a_step_that_failed_has_written_is_taken_back(
     datastore: Datastore, games: Games, projection: Projection, database_url: str

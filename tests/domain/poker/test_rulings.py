@@ -9,7 +9,7 @@ import pytest
 from domain.cards import Card
 from domain.decider import Fact
 from domain.entropy import ENTROPY_FACTS
-from domain.lifecycle import GameCancelled
+from domain.lifecycle import GameCancelled, GameLabelled
 from domain.poker.facts import (
     FACTS,
     Called,
@@ -78,6 +78,12 @@ BEFORE_THE_DEAL = [
         POKER.empty(CHAIN),
         OpenPoker(player=HOST, options=AS_JOINED),
         (opened(AS_JOINED), PlayerJoined(player=HOST)),
+    ),
+    Case(
+        "G3: its label is told after the opening, before the host joins",
+        POKER.empty(CHAIN),
+        OpenPoker(player=HOST, options=AS_JOINED, label="Spring Cup"),
+        (opened(AS_JOINED), GameLabelled(label="Spring Cup"), PlayerJoined(player=HOST)),
     ),
     Case("G3: a guest joins", seated(1), Join(player=GUEST), (PlayerJoined(player=GUEST),)),
     Case("G3: a guest leaves", seated(2), Leave(player=GUEST), (PlayerLeft(player=GUEST),)),
@@ -307,7 +313,7 @@ VARIATIONS = [
 
 
 LATER = {"poker.HandDeclared", "poker.RoundScored", "game.PlayerResigned", "game.DeadlineExtended", "game.TimedOut"}
-LATER |= {"poker.GameFinished", "game.SeedsHeldBack", "game.SeedsRevealed", "game.GameLabelled"}
+LATER |= {"poker.GameFinished", "game.SeedsHeldBack", "game.SeedsRevealed"}
 LATER |= {fact.topic for fact in ENTROPY_FACTS}
 """Facts that come of the cases of other files."""
 CASES = [*BEFORE_THE_DEAL, *TURNS, *CALLS, *VARIATIONS]

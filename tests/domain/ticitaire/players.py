@@ -81,7 +81,7 @@ def play(
         course: how it is to go.
         length: after how many commands it is given up, timed out or left; a game to the end is given up then.
         whims: the first commands: each picks one of those that are open, whatever good comes of it.
-        label: what the opening is labelled with.
+        label: what the game is labelled with.
     """
     game = _Game(chance)
     commitment = commitment_of(game.seeds.deal, PLAYER, options)
@@ -179,8 +179,12 @@ def games(draw: st.DrawFn, courses: tuple[Course, ...] = WITHOUT_ENTROPY) -> Pla
         time_limit=draw(st.integers(60, 30 * DAY)) if timed else None,
     )
     seed = draw(st.integers(0, 2**32))
+    label = "Spring Cup" if seed % 2 else None
     length = LONGEST if course is Course.TO_THE_END else draw(st.integers(1, 300))
     whims = tuple(draw(st.lists(st.integers(0, 30), max_size=25)))
-    played = play(random.Random(seed), options=options, course=course, length=length, whims=whims)
-    recipe = f"play(random.Random({seed}), options={options!r}, course={course}, length={length}, whims={whims})"
+    played = play(random.Random(seed), options=options, course=course, length=length, whims=whims, label=label)
+    recipe = (
+        f"play(random.Random({seed}), options={options!r}, course={course}, length={length}, whims={whims}, "
+        f"label={label!r})"
+    )
     return replace(played, recipe=recipe)

@@ -50,6 +50,8 @@ TAKE_BACK = Options(take_back=True)
 HOUR = timedelta(hours=1)
 HOURLY = Options(time_limit=3600)
 ORDER = deal_order(SEEDS, number=1, entropies=["-"])
+OPENED = TicitaireOpened(ruleset=1, host=PLAYER, deal=SEEDS.deal, commitment=SEEDS.commitment.hex(), options=Options())
+DEALT = TableauDealt(number=1, entropies=("-",), exposed=ORDER[49:56], deadline=None)
 REVEALED = SeedsRevealed(seeds=(SEEDS.seed(1).hex(),))
 SPARE = "3-square-orange"
 """A stock card that keeps a position from being won."""
@@ -232,17 +234,13 @@ CASES = [
         "G3: a game starts with its deal",
         TICITAIRE.empty(SEEDS),
         OpenTicitaire(player=PLAYER),
-        (
-            TicitaireOpened(
-                ruleset=1,
-                host=PLAYER,
-                deal=SEEDS.deal,
-                commitment=SEEDS.commitment.hex(),
-                options=Options(),
-            ),
-            PlayerSeated(seat=1, player=PLAYER),
-            TableauDealt(number=1, entropies=("-",), exposed=ORDER[49:56], deadline=None),
-        ),
+        (OPENED, PlayerSeated(seat=1, player=PLAYER), DEALT),
+    ),
+    Case(
+        "G3: its label is told after the opening, before the player takes the seat",
+        TICITAIRE.empty(SEEDS),
+        OpenTicitaire(player=PLAYER, label="Spring Cup"),
+        (OPENED, GameLabelled(label="Spring Cup"), PlayerSeated(seat=1, player=PLAYER), DEALT),
     ),
     Case(
         "S11: one move is taken back",
@@ -289,7 +287,7 @@ def test_a_time_limit_ends_the_game_as_given_up(late: timedelta) -> None:  # G2
 
 
 def test_every_fact_comes_of_some_case() -> None:
-    elsewhere = {*ENTROPY_FACTS, GameLabelled, GameCancelled, SeedsHeldBack}  # with tests of their own
+    elsewhere = {*ENTROPY_FACTS, GameCancelled, SeedsHeldBack}  # with tests of their own
     assert {type(fact) for case in [*CASES, TIMED_OUT] for fact in case.facts} == set(FACTS) - elsewhere
 
 

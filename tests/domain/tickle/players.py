@@ -70,7 +70,7 @@ def play(
         accidents: how often a turn runs out of time, where there is a limit; and a tenth as often, a seat resigns.
         rematch: the game before it, whose players are the first of ``PLAYERS``.
         whims: the first commands after the deal: each picks one of those that are open, whatever good comes of it.
-        label: what the opening is labelled with.
+        label: what the game is labelled with.
     """
     sitting = sittings.Sitting(TICKLE, chance)
     opening = OpenTickle(player=PLAYERS[0], options=options, rematch=rematch, label=label)
@@ -159,6 +159,7 @@ def games(draw: st.DrawFn, courses: tuple[Course, ...] = MOSTLY_TO_THE_END) -> P
     rematch = None if moved_on is None else Rematch(game=UUID(int=7), players=PLAYERS[:count], moved_on=moved_on)
     whims = tuple(draw(st.lists(st.integers(0, 9), max_size=8)))
     seed = draw(st.integers(0, 2**32))
+    label = "Spring Cup" if seed % 2 else None
     played = play(
         random.Random(seed),
         options=options,
@@ -169,9 +170,10 @@ def games(draw: st.DrawFn, courses: tuple[Course, ...] = MOSTLY_TO_THE_END) -> P
         accidents=accidents,
         rematch=rematch,
         whims=whims,
+        label=label,
     )
     recipe = (
         f"play(random.Random({seed}), options={options!r}, players={count}, course={course}, length={length}, "
-        f"styles={styles}, accidents={accidents}, rematch={rematch!r}, whims={whims})"
+        f"styles={styles}, accidents={accidents}, rematch={rematch!r}, whims={whims}, label={label!r})"
     )
     return replace(played, recipe=recipe)
