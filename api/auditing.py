@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from domain.notes import LogProof, NoteKey, read_proofs
 from domain.record_reading import read_each
 from domain.records import BrokenRecord
 
-__all__ = ["REPORT", "FileReport", "audited", "read_proof_files", "read_receipts", "shown", "told"]
+__all__ = ["REPORT", "FileReport", "audited", "read_proof_files", "read_receipts", "shown", "told", "unmet"]
 
 REPORT: Final = "tic/audit/v1"
 
@@ -49,11 +50,20 @@ def audited(
     lines: Iterator[bytes], *, key: NoteKey | None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt]
 ) -> Iterator[Audited | BrokenRecord]:
     """Audit the records of a file one by one; broken ones are told, and passed over."""
+    told_of = defaultdict[UUID, list[Receipt]](list)
+    for receipt in receipts:
+        told_of[receipt.game].append(receipt)
     for record in read_each(lines):
         if isinstance(record, BrokenRecord):
             yield record
         else:
-            yield audit(record, proof=proofs.get(record.game), key=key, receipts=receipts)
+            yield audit(record, proof=proofs.get(record.game), key=key, receipts=told_of.get(record.game, ()))
+
+
+def unmet(reports: Sequence[FileReport], receipts: Sequence[Receipt]) -> list[Receipt]:
+    """Return the receipts of games that none of the files has: a log that leaves a game out departs from them too."""
+    had = {game.game for report in reports for game in _audited(report)}
+    return [receipt for receipt in receipts if receipt.game not in had]
 
 
 # What an auditor brings
@@ -70,10 +80,19 @@ def read_proof_files(files: Sequence[Path]) -> dict[UUID, LogProof]:
     for file in files:
         try:
             for proof in read_proofs(file.read_text(encoding="utf-8")):
-                found[UUID(proof.extra.decode("ascii"))] = proof
+                found[_game_named(proof)] = proof
+        except UnicodeDecodeError:
+            raise ValueError(f"{file}: this is not a proof: it is not text") from None
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
     return found
+
+
+def _game_named(proof: LogProof) -> UUID:
+    try:
+        return UUID(proof.extra.decode("ascii"))
+    except ValueError:
+        raise ValueError("this proof does not name its game: `extra` is the game's UUID, in base64") from None
 
 
 class _Told(BaseModel):
@@ -115,14 +134,16 @@ def _game(text: str) -> UUID:
 # The report
 
 
-def told(reports: Sequence[FileReport]) -> str:
-    """Return the report as JSON, for machines."""
+def told(reports: Sequence[FileReport], missed: Sequence[Receipt] = ()) -> str:
+    """Return the report as JSON, for machines; with the receipts of games that are in none of the files."""
     files = [
         {"file": report.file, "games": [_game_told(game) for game in report.games], "holds": report.holds}
         for report in reports
     ]
-    holds = bool(reports) and all(report.holds for report in reports)
-    return json.dumps({"report": REPORT, "files": files, "holds": holds}, indent=2, ensure_ascii=False) + "\n"
+    holds = bool(reports) and not missed and all(report.holds for report in reports)
+    missing = [{"game": str(receipt.game), "version": receipt.version, "hash": receipt.hash} for receipt in missed]
+    report = {"report": REPORT, "files": files, "missing": missing, "holds": holds}
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
 
 
 def _game_told(game: Audited | BrokenRecord) -> dict[str, Any]:
@@ -141,8 +162,8 @@ def _game_told(game: Audited | BrokenRecord) -> dict[str, Any]:
     }
 
 
-def shown(reports: Sequence[FileReport]) -> RenderableType:
-    """Return the report for people: a line for each game, what is wrong, and what it comes to."""
+def shown(reports: Sequence[FileReport], missed: Sequence[Receipt] = ()) -> RenderableType:
+    """Return the report for people: a line for each game, what is wrong, and what it comes to; as ``told``."""
     checks = list(dict.fromkeys(check for report in reports for game in _audited(report) for check in game.checks))
     table = Table("line", "game", "kind", "events", *checks, box=None, header_style="bold")
     notes: list[Text] = []
@@ -157,19 +178,21 @@ def shown(reports: Sequence[FileReport]) -> RenderableType:
             if game.wrong:
                 notes.append(Text(f"{report.file}, {game.wrong} (game {game.game})", "red"))
             notes += [Text(f"{report.file}, line {game.line}: {remark}", "yellow") for remark in game.remarks]
-    return Group(table, *notes, _sum(reports))
+    games = dict.fromkeys(receipt.game for receipt in missed)
+    notes += [Text(f"There are receipts of game {game}, and none of the files has it.", "red") for game in games]
+    return Group(table, *notes, _sum(reports, missed))
 
 
 def _audited(report: FileReport) -> list[Audited]:
     return [game for game in report.games if isinstance(game, Audited)]
 
 
-def _sum(reports: Sequence[FileReport]) -> Text:
+def _sum(reports: Sequence[FileReport], missed: Sequence[Receipt]) -> Text:
     games = [game for report in reports for game in report.games]
     hold = sum(isinstance(game, Audited) and game.holds for game in games)
     wrong = sum(isinstance(game, BrokenRecord) or game.wrong is not None for game in games)
     left = len(games) - hold - wrong
-    if games and hold == len(games):
+    if games and hold == len(games) and not missed:
         return Text(f"Everything holds: {hold} of {len(games)} games.", "bold green")
     words = f"Games: {len(games)}. Everything holds: {hold}. Something is wrong: {wrong}. Not all can be told: {left}."
-    return Text(words, "bold red" if wrong else "bold yellow")
+    return Text(words, "bold red" if wrong or missed else "bold yellow")

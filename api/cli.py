@@ -27,7 +27,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
 from api.archives import lines_in, writing
-from api.auditing import FileReport, audited, read_proof_files, read_receipts, shown, told
+from api.auditing import FileReport, audited, read_proof_files, read_receipts, shown, told, unmet
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, may_show_password, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
@@ -659,24 +659,34 @@ def audit_records(
 ) -> None:
     """Check games from their records alone: the chain, the deal, every move by the rules, the result, the log's proof.
 
-    It needs no database and no network. The exit status is 0 only if everything holds.
+    It needs no database and no network. The exit status is 0 only if everything holds, and 1 if something is wrong or
+    can't be told; games that were cancelled hold.
     """
-    if without_log == (key is not None):
+    if without_log == (key is not None) or (without_log and proofs):
         raise typer.BadParameter("give the log's --key and --proofs, or say --without-log to check the games alone")
+    trusted = None if key is None else _note_key(key)
     try:
         found = read_proof_files(proofs or [])
-        trusted = None if key is None else NoteKey.parse(Path(key).read_text() if Path(key).is_file() else key)
         kept = read_receipts(receipts) if receipts else []
         reports = [_audited(file, trusted, found, kept) for file in files]
     except OSError as error:
         _fail(f"{error.filename} can't be read: {error.strerror or error}")
     except ValueError as error:
         _fail(str(error))
+    missed = unmet(reports, kept)
     if as_json:
-        sys.stdout.write(told(reports))
+        sys.stdout.write(told(reports, missed))
     else:
-        out.print(shown(reports))
-    raise typer.Exit(0 if all(report.holds for report in reports) else 1)
+        out.print(shown(reports, missed))
+    raise typer.Exit(0 if all(report.holds for report in reports) and not missed else 1)
+
+
+def _note_key(key: str) -> NoteKey:
+    """Read a verifier key, or the file that holds one."""
+    try:
+        return NoteKey.parse(Path(key).read_text(encoding="utf-8") if Path(key).is_file() else key)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"--key is neither a verifier key nor a file that holds one: {error}") from None
 
 
 def _audited(

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from api.embedded_postgres import embedded_postgres
 from benchmarks.appends import measure_appends
+from benchmarks.auditing import measure_auditing
 from benchmarks.durability import MISSED
 from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "loading": measure_loading,
     "appends": measure_appends,
     "transparency": measure_transparency,
+    "auditing": measure_auditing,
     "moves": measure_moves,
     "spectators": measure_spectators,
     "pages": measure_pages,

@@ -15,13 +15,23 @@ from typing import Any, Final
 from uuid import UUID
 
 from domain.dealing import Seeds
-from domain.decider import AnyDecider, Command, Deciders, Fact, RuleViolation, fold
+from domain.decider import AnyDecider, Command, Deciders, Fact, RuleViolation, fold, write_instant
 from domain.events import SERVER, Event, player_actor
 from domain.games import DECIDERS
-from domain.lifecycle import Dealt, ExtendDeadline, GameFinished, GameOpened, RunOutOfTime, SeedsRevealed, Table
+from domain.lifecycle import (
+    Dealt,
+    ExtendDeadline,
+    GameFinished,
+    GameOpened,
+    RunOutOfTime,
+    SeedsHeldBack,
+    SeedsRevealed,
+    Table,
+)
 from domain.merkle import NotProved, leaf_hash, verify_inclusion
 from domain.notes import LogProof, NoteKey, NotSigned, read_checkpoint
 from domain.records import Record, stored_form
+from domain.seating import Join
 
 __all__ = ["Audited", "Check", "Receipt", "Standing", "Wrong", "audit"]
 
@@ -120,6 +130,11 @@ def audit(
 ) -> Audited:
     """Audit one game. It needs nothing but what it is given.
 
+    A game that was cancelled before its deal may hold in full: nothing was dealt, so there are no cards, no result and
+    no seeds to check, and every command that led there was judged. Only who was admitted to a private table stays open,
+    because the invitation follows from the seed. A game under way, one whose seeds are held back, and one that never
+    told its seeds stay open in all that the seeds decide, with a remark that says why: they do not hold.
+
     Args:
         record: the game, as ``read_records`` has read it.
         proof: that its last event is in the log; None leaves that open.
@@ -167,12 +182,20 @@ def _seeds(record: Record) -> Seeds:
 
     Raises:
         _NotTold: they are not out.
+        _Departs: none are told by the event that reveals them.
     """
     opened, last = _opened(record), record.events[-1].fact
     if isinstance(last, SeedsRevealed):
+        if not last.seeds:
+            raise _Departs(Check.COMMITMENT, record.events[-1], "it reveals no seeds: nothing was dealt")
         return Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
     if not any(isinstance(event.fact, Dealt) for event in record.events) and record.closing.over:
         return Seeds(opened.deal, [bytes.fromhex(opened.commitment)])
+    if isinstance(last, SeedsHeldBack) and last.deadline is not None:
+        until = write_instant(last.deadline)
+        raise _NotTold(
+            f"the game is over and its seeds are held back until {until}: its deal can be checked after that"
+        )
     if record.closing.over:
         raise _NotTold("the game is over and its seeds are not out: it is unverifiable until they are")
     raise _NotTold("the game is under way: its deal can be checked once its seeds are out")
@@ -204,9 +227,15 @@ def _judge(record: Record, deciders: Deciders) -> None:
     opened = _opened(record)
     decider = deciders[opened.kind, opened.ruleset]
     table = decider.empty(_seeds(record))
+    untold: _NotTold | None = None
     for events in _commands(record.events):
-        _judge_one(decider, table, events)
+        try:
+            _judge_one(decider, table, events)
+        except _NotTold as reason:
+            untold = reason
         table = fold(decider.evolve, table, (event.fact for event in events))
+    if untold is not None:
+        raise untold
 
 
 def _judge_one(decider: AnyDecider, table: Any, events: Sequence[Event]) -> None:
@@ -225,7 +254,14 @@ def _judge_one(decider: AnyDecider, table: Any, events: Sequence[Event]) -> None
         message = f"the rules refuse {command.name}: {violation.message} ({violation.code}, ruling {violation.ruling})"
         raise _Departs(Check.COMMANDS, first, message) from None
     except LookupError:
-        raise _NotTold("a private table was called off: who was admitted can't be checked without its seed") from None
+        if isinstance(command, Join) and not table.seeds:
+            raise _NotTold(
+                "the table was private and called off: who was admitted can't be checked, for its seed never comes out"
+            ) from None
+        message = f"by the rules {command.name} needs a card or a deal here whose seed the record does not tell"
+        raise _Departs(Check.COMMANDS, first, message) from None
+    except OverflowError:
+        raise _Departs(Check.COMMANDS, first, "no time can be counted from when it is said to have happened") from None
     for event, fact in zip_longest(events, again):
         if event is None:
             raise _Departs(Check.COMMANDS, events[-1], f"by the rules {fact.topic} follows in the same command")

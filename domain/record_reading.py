@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from domain.cards import DECK
 from domain.decider import AnyDecider, write_instant
 from domain.events import GENESIS, SERVER, Cause, Event, acting_player, player_actor, read_event
 from domain.games import DECIDERS, FACT_TYPES
@@ -72,18 +73,24 @@ def read_records(lines: Iterable[bytes]) -> Iterator[Record]:
 def read_each(lines: Iterable[bytes]) -> Iterator[Record | BrokenRecord]:
     """Read the records of an archive one by one, and go on behind those that are broken: each is yielded or refused.
 
-    After a wrong line the next header is where reading goes on.
+    After a wrong line the next header is where reading goes on. Lines may themselves end in a BrokenRecord.
     """
     coming, line, begun = _Lines(lines), None, 0
-    while line is not None or coming.peek() is not None:
+    while True:
         try:
+            if line is None and coming.peek() is None:
+                break
             line = line or coming.next("the file is empty")
             begun = coming.number
             yield _Reading(coming).read(line)
             line = None
         except BrokenRecord as broken:
             yield broken
-            line = coming.taken if coming.number > begun and _is_header(coming.taken) else coming.next_header()
+            try:
+                line = coming.taken if coming.number > begun and _is_header(coming.taken) else coming.next_header()
+            except BrokenRecord as unreadable:  # a compressed file that is cut short: no line comes any more
+                yield unreadable
+                return
     if not coming.number:
         yield BrokenRecord(1, "the file is empty")
 
@@ -297,6 +304,8 @@ class _Reading:
         fact, table = event.fact, self._table
         if isinstance(fact, PlayerSeated) and fact.seat != len(table.players) + 1:
             raise self._wrong(f"seat {len(table.players) + 1} is the next to be given")
+        if any(type(many := getattr(fact, name, 0)) is int and many > len(DECK) for name in _CARDS):
+            raise self._wrong(f"{fact.topic} tells of more cards than there are")
         if isinstance(fact, SeedsRevealed) and not are_committed(fact, table):
             raise self._wrong("the seeds are not those that the first event commits to")
         try:
@@ -362,6 +371,9 @@ def _is_actor(actor: object) -> bool:
         return False
     return actor == (SERVER if player is None else player_actor(player))
 
+
+_CARDS: Final = ("cards", "each", "private")
+"""What facts call a number of cards: folding takes as long as it is great."""
 
 _ENVELOPE: Final = {"actor", "at", "content", "fact", "game", "key", "of", "part", "prev", "seq", "type", "v"}
 

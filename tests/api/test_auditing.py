@@ -1,0 +1,336 @@
+"""`tic audit`: files in, a report out and an exit status, without a database and without a network."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from api import cli
+from api.ids import write_id
+from domain.events import GENESIS, Event
+from domain.merkle import Tree, leaf_hash
+from domain.notes import Checkpoint, LogProof, SigningKey
+from domain.records import write_record
+from tests.domain.adversary import Forger
+from tests.domain.test_audit import GOLDEN, given_up_earlier
+
+KEY: Final = SigningKey("tic.example/log", bytes(range(32)))
+GOOD: Final = ["given-up", "tickle-target-as-joined", "poker-declared", "entropy-withheld"]
+EVENTS: Final = [event for name in GOOD for event in GOLDEN[name]]
+LOG: Final = Tree([leaf_hash(event.data) for event in EVENTS])
+CHECKPOINT: Final = Checkpoint(KEY.public.name, LOG.size, LOG.root(LOG.size)).signed(KEY)
+GAME_CHECKS: Final = ["record", "commitment", "deal", "commands", "result"]
+
+Audit = Callable[..., Result]
+
+
+@pytest.fixture
+def audit(monkeypatch: pytest.MonkeyPatch) -> Audit:
+    """Runs the command where there is no database and no socket can be opened."""
+
+    def no_network(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("an audit needs no network")
+
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@nowhere.invalid:1/none")
+    monkeypatch.setattr(socket, "socket", no_network)
+    monkeypatch.setattr(socket, "create_connection", no_network)
+    monkeypatch.setattr(socket, "getaddrinfo", no_network)
+    return lambda *words: CliRunner().invoke(cli.app, ["audit", *map(str, words)])
+
+
+def lines_of(name: str) -> list[bytes]:
+    return list(write_record(GOLDEN[name]))
+
+
+def archive(folder: Path, *records: Iterable[bytes], name: str = "games.jsonl") -> Path:
+    file = folder / name
+    text = b"".join(line for record in records for line in record)
+    file.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    return file
+
+
+def proof_of(event: Event) -> LogProof:
+    index = EVENTS.index(event)
+    return LogProof(index, tuple(LOG.inclusion(index, LOG.size)), CHECKPOINT, str(event.game).encode())
+
+
+def proofs(folder: Path, names: Sequence[str] = GOOD) -> Path:
+    file = folder / "games.tlog-proof"
+    file.write_text("".join(str(proof_of(GOLDEN[name][-1])) for name in names), "utf-8")
+    return file
+
+
+def receipts(folder: Path, *told: dict[str, Any]) -> Path:
+    file = folder / "receipts.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in told), "utf-8")
+    return file
+
+
+def receipt(event: Event, **other: Any) -> dict[str, Any]:
+    return {"game": str(event.game), "version": event.seq, "hash": event.hash, **other}
+
+
+def forged(name: str, topic: str, **fields: Any) -> list[bytes]:
+    forger = Forger(GOLDEN[name])
+    forger.alter(topic, **fields)
+    return forger.record()
+
+
+def words_of(done: Result) -> str:
+    """All that was printed, without the lines that a terminal's width makes."""
+    return " ".join((done.stdout + done.stderr).split())
+
+
+# Everything holds
+
+
+def test_games_that_a_log_vouches_for_hold(audit: Audit, tmp_path: Path) -> None:
+    file = archive(tmp_path, *map(lines_of, GOOD))
+    done = audit(file, "--key", KEY.public, "--proofs", proofs(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert f"Everything holds: {len(GOOD)} of {len(GOOD)} games." in words_of(done)
+
+
+def test_all_recorded_games_hold_by_themselves(audit: Audit, tmp_path: Path) -> None:
+    done = audit(archive(tmp_path, *map(lines_of, GOLDEN)), "--without-log")
+    assert done.exit_code == 0, done.output
+
+
+def test_several_files_packed_ones_too_are_audited_with_the_key_in_a_file(audit: Audit, tmp_path: Path) -> None:
+    one = archive(tmp_path, lines_of(GOOD[0]), name="one.jsonl")
+    more = archive(tmp_path, *map(lines_of, GOOD[1:]), name="more.jsonl.gz")
+    key = tmp_path / "log.key"
+    key.write_text(f"{KEY.public}\n", "utf-8")
+    done = audit(one, more, "--key", key, "--proofs", proofs(tmp_path), "--json")
+    assert done.exit_code == 0, done.output
+    assert [len(file["games"]) for file in json.loads(done.stdout)["files"]] == [1, len(GOOD) - 1]
+
+
+def test_progress_goes_to_the_standard_error(audit: Audit, tmp_path: Path) -> None:
+    done = audit(archive(tmp_path, lines_of("given-up")), "--without-log", "--json")
+    assert "Auditing games.jsonl" in done.stderr
+    assert json.loads(done.stdout)["holds"] is True
+
+
+# Something does not
+
+
+def test_an_archive_is_audited_on_behind_what_is_broken_or_altered(audit: Audit, tmp_path: Path) -> None:
+    good, other = lines_of("given-up"), lines_of("poker-declared")
+    altered = forged("tickle-target-as-joined", "tickle.HandRefilled", cards=1)
+    broken = [*other[:9], other[9].replace(b'"seq":9', b'"seq":8'), *other[10:]]
+    file = archive(tmp_path, good, broken, altered, other)
+    done = audit(file, "--without-log", "--json")
+    assert done.exit_code == 1
+    report = json.loads(done.stdout)
+    first, second, third, fourth = report["files"][0]["games"]
+    assert (report["report"], report["holds"], report["files"][0]["holds"]) == ("tic/audit/v1", False, False)
+    assert first == {
+        "game": str(GOLDEN["given-up"][0].game),
+        "kind": "ticitaire",
+        "line": 1,
+        "events": len(GOLDEN["given-up"]),
+        "holds": True,
+        "checks": dict.fromkeys(GAME_CHECKS, "holds"),
+        "wrong": None,
+        "remarks": [],
+    }
+    assert (second["holds"], second["wrong"]["check"], second["wrong"]["line"]) == (False, "record", len(good) + 10)
+    begun = len(good) + len(broken)
+    assert (third["line"], third["holds"], third["wrong"]["check"]) == (begun + 1, False, "commands")
+    assert third["wrong"]["line"] == begun + 1 + altered.index(
+        next(
+            line for line, old in zip(altered[1:], lines_of("tickle-target-as-joined")[1:], strict=True) if line != old
+        )
+    )
+    assert "cards of tickle.HandRefilled is 1" in third["wrong"]["message"]
+    assert fourth["holds"] is True
+
+
+def test_people_read_the_same(audit: Audit, tmp_path: Path) -> None:
+    altered = forged("given-up", "ticitaire.GameFinished", ending="won")
+    file = archive(tmp_path, lines_of("poker-declared"), altered, lines_of("tickle-target-as-joined")[:-1])
+    done = audit(file, "--without-log")
+    said = words_of(done)
+    assert done.exit_code == 1
+    line = len(lines_of("poker-declared")) + len(altered) - 2
+    assert f'line {line}: ending of ticitaire.GameFinished is "won"' in said
+    assert "the record ends here without its closing line" in said
+    assert "Games: 3. Everything holds: 1. Something is wrong: 2. Not all can be told: 0." in said
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"a\n", b"\xff\xfe", b"[" * 40_000])
+def test_a_file_that_is_no_record_does_not_hold(audit: Audit, tmp_path: Path, text: bytes) -> None:
+    done = audit(archive(tmp_path, [text]), "--without-log", "--json")
+    assert done.exit_code == 1
+    assert not json.loads(done.stdout)["files"][0]["holds"]
+
+
+def test_a_packed_file_that_is_cut_short_is_reported_with_the_games_before(audit: Audit, tmp_path: Path) -> None:
+    file = archive(tmp_path, lines_of("given-up"), lines_of("won"), name="games.jsonl.gz")
+    file.write_bytes(file.read_bytes()[:-2_000])
+    done = audit(file, "--without-log", "--json")
+    assert done.exit_code == 1
+    first, last = json.loads(done.stdout)["files"][0]["games"]
+    assert first["holds"]
+    assert "cut short" in last["wrong"]["message"]
+
+
+def test_a_game_without_a_proof_is_open(audit: Audit, tmp_path: Path) -> None:
+    done = audit(archive(tmp_path, *map(lines_of, GOOD)), "--key", KEY.public, "--proofs", proofs(tmp_path, GOOD[1:]))
+    assert done.exit_code == 1
+    assert "no proof was given" in words_of(done)
+    assert "Something is wrong: 0. Not all can be told: 1." in words_of(done)
+
+
+def test_another_possible_game_is_found_by_its_proof(audit: Audit, tmp_path: Path) -> None:
+    file, other = archive(tmp_path, write_record(given_up_earlier())), proofs(tmp_path)
+    assert audit(file, "--without-log").exit_code == 0
+    done = audit(file, "--key", KEY.public, "--proofs", other, "--json")
+    assert done.exit_code == 1
+    (game,) = json.loads(done.stdout)["files"][0]["games"]
+    assert game["checks"] == {**dict.fromkeys(GAME_CHECKS, "holds"), "inclusion": "wrong"}
+
+
+def test_another_key_does_not_hold(audit: Audit, tmp_path: Path) -> None:
+    other = SigningKey(KEY.public.name, bytes(range(1, 33))).public
+    done = audit(archive(tmp_path, lines_of(GOOD[0])), "--key", other, "--proofs", proofs(tmp_path))
+    assert done.exit_code == 1
+    assert "none of its signatures is of tic.example/log" in words_of(done)
+
+
+# What can't be told
+
+
+def unfinished(name: str, topic: str) -> list[bytes]:
+    forger = Forger(GOLDEN[name])
+    forger.end_before(topic)
+    return forger.record()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (unfinished("tickle-target-as-joined", "tickle.CardDrawn"), "the game is under way"),
+        (unfinished("won-with-entropy-beacon-and-seeds-held-back", "game.SeedsRevealed"), "seeds are held back until"),
+    ],
+)
+def test_a_game_whose_seeds_are_not_out_is_not_said_to_hold(
+    audit: Audit, tmp_path: Path, lines: list[bytes], said: str
+) -> None:
+    done = audit(archive(tmp_path, lines), "--without-log")
+    assert done.exit_code == 1
+    assert said in words_of(done)
+
+
+def test_a_cancelled_game_holds(audit: Audit, tmp_path: Path) -> None:
+    assert audit(archive(tmp_path, lines_of("poker-cancelled")), "--without-log").exit_code == 0
+
+
+# Receipts
+
+
+def test_receipts_of_clients_hold_by_id_or_by_uuid(audit: Audit, tmp_path: Path) -> None:
+    events = GOLDEN["given-up"]
+    by_id = receipt(events[9], game=write_id("game", events[0].game), repeated=False)
+    kept = receipts(tmp_path, receipt(events[2]), by_id)
+    done = audit(archive(tmp_path, lines_of("given-up")), "--without-log", "--receipts", kept, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["files"][0]["games"][0]["checks"]["receipts"] == "holds"
+
+
+def test_a_receipt_shows_where_the_log_departs(audit: Audit, tmp_path: Path) -> None:
+    kept = receipts(tmp_path, *map(receipt, GOLDEN["given-up"]))
+    done = audit(archive(tmp_path, write_record(given_up_earlier())), "--without-log", "--receipts", kept, "--json")
+    assert done.exit_code == 1
+    wrong = json.loads(done.stdout)["files"][0]["games"][0]["wrong"]
+    same = sum(one == other for one, other in zip(GOLDEN["given-up"], given_up_earlier(), strict=False))
+    assert (wrong["check"], wrong["line"]) == ("receipts", same + 2)
+
+
+def test_a_game_that_is_missing_is_told_by_its_receipt(audit: Audit, tmp_path: Path) -> None:
+    missing = GOLDEN["poker-declared"][5]
+    kept = receipts(tmp_path, receipt(GOLDEN["given-up"][5]), receipt(missing))
+    file = archive(tmp_path, lines_of("given-up"))
+    done = audit(file, "--without-log", "--receipts", kept, "--json")
+    assert done.exit_code == 1
+    report = json.loads(done.stdout)
+    assert (report["holds"], report["files"][0]["holds"]) == (False, True)
+    assert report["missing"] == [receipt(missing)]
+    people = audit(file, "--without-log", "--receipts", kept)
+    assert people.exit_code == 1
+    assert f"receipts of game {missing.game}, and none of the files has it" in words_of(people)
+    assert "Everything holds: 1 of 1" not in words_of(people)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x", "{}", "[]", '{"game":"x","version":1,"hash":"' + GENESIS + '"}', '{"game":7,"version":"1","hash":"0"}'],
+)
+def test_what_is_no_receipt_is_refused_with_its_line(audit: Audit, tmp_path: Path, line: str) -> None:
+    kept = receipts(tmp_path, receipt(GOLDEN["given-up"][5]))
+    kept.write_text(kept.read_text("utf-8") + "\n" + line + "\n", "utf-8")
+    done = audit(archive(tmp_path, lines_of("given-up")), "--without-log", "--receipts", kept)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "line 3: this is not a receipt" in words_of(done)
+
+
+# How it is asked for
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["games.jsonl"],
+        ["games.jsonl", "--key", str(KEY.public), "--without-log"],
+        ["games.jsonl", "--proofs", "games.tlog-proof", "--without-log"],
+        ["games.jsonl", "--key", "no key"],
+        ["games.jsonl", "--key", "x" * 5_000],
+        ["games.jsonl", "--key", str(KEY.public)[:-4]],
+        ["games.jsonl", "--key", KEY.written()],
+        ["--without-log"],
+        ["games.jsonl", "--without-log", "--what"],
+    ],
+)
+def test_a_wrong_call_is_a_usage_error(audit: Audit, words: list[str]) -> None:
+    done = audit(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_a_signing_key_that_is_given_by_mistake_is_not_shown(audit: Audit) -> None:
+    assert KEY.written()[-20:] not in words_of(audit("games.jsonl", "--key", KEY.written()))
+
+
+def test_a_file_that_can_not_be_read_is_named(audit: Audit, tmp_path: Path) -> None:
+    done = audit(tmp_path / "none.jsonl", "--without-log")
+    assert done.exit_code == 1
+    assert "none.jsonl can't be read: No such file or directory" in words_of(done)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"x\n",
+        b"\xff",
+        str(LogProof(0, (), CHECKPOINT)).encode(),
+        str(LogProof(0, (), CHECKPOINT, b"no game")).encode(),
+        str(LogProof(0, (), CHECKPOINT, b"\xff")).encode(),
+    ],
+    ids=["nothing", "text", "bytes", "of no game", "of something else", "of bytes"],
+)
+def test_what_is_no_proof_is_refused_with_its_file(audit: Audit, tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "bad.tlog-proof"
+    file.write_bytes(text)
+    done = audit(archive(tmp_path, lines_of("given-up")), "--key", KEY.public, "--proofs", file)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "bad.tlog-proof: this" in words_of(done)
+    assert "proof" in words_of(done)
