@@ -518,6 +518,7 @@ def export_records(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every game of the log.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Only games of this kind: {', '.join(RULESETS)}.")] = None,
+    label: Annotated[str | None, typer.Option(help="Only games that bear this label.")] = None,
     since: Annotated[
         int | None, typer.Option(min=0, help="Only games with an event after this position in the log; each whole.")
     ] = None,
@@ -526,9 +527,9 @@ def export_records(
     ] = None,
 ) -> None:
     """Write games as records, in the order of the log: lines of JSON with the exact bytes of every event."""
-    if bool(games) == (every or since is not None or kind is not None):
+    if bool(games) == (every or not (since is None and kind is None and label is None)):
         raise typer.BadParameter(
-            "name the games, or ask for --all of them, those of a --kind, or those --since a position"
+            "name the games, or ask for --all of them, those of a --kind, with a --label, or --since a position"
         )
     if kind not in (None, *RULESETS):
         raise typer.BadParameter(f"there is no kind {kind!r}; there are: {', '.join(RULESETS)}")
@@ -537,7 +538,7 @@ def export_records(
         recorder, events = EventRecorder(datastore), 0
         with datastore.transaction() as cursor:
             end = log_end(cursor)  # before the list is made, so that whatever comes after is after it
-        found = recorder.opened(topics, changed_after=since or 0, among=games)
+        found = recorder.opened(topics, changed_after=since or 0, among=games, label=label)
         if missing := set(games or ()).difference(found):
             _fail(f"there is no game {', '.join(sorted(map(str, missing)))}")
         with writing(output) as write, _progress() as progress:
