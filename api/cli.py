@@ -54,7 +54,7 @@ from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, Per
 from domain.telling import NOBODY_NAMED
 from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.hints import Hints
-from projections.lobby import Lobby
+from projections.lobby import Lobby, LobbyQueries
 from projections.models import PROJECTIONS
 from projections.runner import Follower
 from projections.side_by_side import NotRebuilt, rebuilt_side_by_side
@@ -344,9 +344,9 @@ def player_erase(
     with _datastore(settings) as datastore:
         accounts = Accounts(datastore)
         found = accounts.players([player]).get(player)
-        if found is None:
+        if found is None and not LobbyQueries(datastore).games(player=player, first=1):
             _fail("there is no such player")
-        if not yes:
+        if found is not None and not yes:
             typer.confirm(f"Erase {found.name!r}, with all tokens? It can't be undone", abort=True, err=True)
         try:
             vault = Vault(datastore, settings.keyring())
@@ -356,7 +356,8 @@ def player_erase(
             return
         _follower(datastore, Lobby.name)
         with closing(Games(EventRecorder(datastore), vault)) as games:
-            _, left = Erasure(datastore, games, accounts).erase(player)
+            # Not later: this program ends. Whoever comes again takes the player out of what was begun meanwhile.
+            _, left = Erasure(datastore, games, accounts, later=lambda *_: None).erase(player)
     err.print(f"The player is erased, and was taken out of {left} {'game' if left == 1 else 'games'} under way.")
 
 
