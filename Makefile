@@ -32,7 +32,8 @@ test: $(STAMP) ## run the tests, with the floor of coverage
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(UNCOUNTED)
 
 test-faults: $(STAMP) ## kill, cut off and fill up what the server stands on, and check what it had promised (minutes)
-	$(BIN)/python -m pytest -n 0 tests/faults
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_follower_killed.py
+	$(BIN)/python -m pytest -n 0 tests/faults --ignore=tests/faults/test_follower_killed.py
 
 lint: $(STAMP) ## ruff: style and format
 	$(BIN)/ruff check .

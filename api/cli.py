@@ -59,7 +59,7 @@ from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, Per
 from domain.telling import NOBODY_NAMED
 from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.hints import Hints
-from projections.lobby import Lobby
+from projections.lobby import Lobby, LobbyQueries
 from projections.models import PROJECTIONS
 from projections.runner import Follower
 from projections.side_by_side import NotRebuilt, rebuilt_side_by_side
@@ -353,9 +353,9 @@ def player_erase(
     with _datastore(settings) as datastore:
         accounts = Accounts(datastore)
         found = accounts.players([player]).get(player)
-        if found is None:
+        if found is None and not LobbyQueries(datastore).games(player=player, first=1):
             _fail("there is no such player")
-        if not yes:
+        if found is not None and not yes:
             typer.confirm(f"Erase {found.name!r}, with all tokens? It can't be undone", abort=True, err=True)
         try:
             vault = Vault(datastore, settings.keyring())
@@ -365,7 +365,8 @@ def player_erase(
             return
         _follower(datastore, Lobby.name)
         with closing(Games(EventRecorder(datastore), vault)) as games:
-            _, left = Erasure(datastore, games, accounts).erase(player)
+            # Not later: this program ends. Whoever comes again takes the player out of what was begun meanwhile.
+            _, left = Erasure(datastore, games, accounts, later=lambda *_: None).erase(player)
     err.print(f"The player is erased, and was taken out of {left} {'game' if left == 1 else 'games'} under way.")
 
 
@@ -534,6 +535,7 @@ def export_records(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every game of the log.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Only games of this kind: {', '.join(RULESETS)}.")] = None,
+    label: Annotated[str | None, typer.Option(help="Only games that bear this label.")] = None,
     since: Annotated[
         int | None, typer.Option(min=0, help="Only games with an event after this position in the log; each whole.")
     ] = None,
@@ -542,9 +544,9 @@ def export_records(
     ] = None,
 ) -> None:
     """Write games as records, in the order of the log: lines of JSON with the exact bytes of every event."""
-    if bool(games) == (every or since is not None or kind is not None):
+    if bool(games) == (every or not (since is None and kind is None and label is None)):
         raise typer.BadParameter(
-            "name the games, or ask for --all of them, those of a --kind, or those --since a position"
+            "name the games, or ask for --all of them, those of a --kind, with a --label, or --since a position"
         )
     if kind not in (None, *RULESETS):
         raise typer.BadParameter(f"there is no kind {kind!r}; there are: {', '.join(RULESETS)}")
@@ -553,7 +555,7 @@ def export_records(
         recorder, events = EventRecorder(datastore), 0
         with datastore.transaction() as cursor:
             end = log_end(cursor)  # before the list is made, so that whatever comes after is after it
-        found = recorder.opened(topics, changed_after=since or 0, among=games)
+        found = recorder.opened(topics, changed_after=since or 0, among=games, label=label)
         if missing := set(games or ()).difference(found):
             _fail(f"there is no game {', '.join(sorted(map(str, missing)))}")
         with writing(output) as write, _progress() as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self, TypeAlias, TypeVar
@@ -39,7 +39,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Context", "Info", "Standings", "World"]
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+
+class _Loader(DataLoader[K, T]):
+    """Asks for together what several fields ask for; where one of them is called off, the others are told all the same.
+
+    A field is called off where another one, beside it or above, may not be null and has failed.
+    """
+
+    def load(self, key: K) -> Awaitable[T]:
+        """Return what a key stands for, as soon as it is known."""
+        return asyncio.shield(super().load(key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +175,7 @@ class Context:
         return self._ratings
 
     def _together(self, read: Callable[[list[UUID]], list[T]]) -> DataLoader[UUID, T]:
-        return DataLoader(lambda ids: self.world.blocking(lambda: read(ids)))
+        return _Loader(lambda ids: self.world.blocking(lambda: read(ids)))
 
     async def record(self, game_id: UUID, *, at_least: int) -> Game:
         """Return a game at some version from ``at_least`` on: read once for a whole page of its events.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from threading import Timer
 from typing import Final
 from uuid import UUID
 
 import structlog
 
-from api.accounts import Accounts
+from api.accounts import TRUSTED_SECONDS, Accounts
 from domain.application import Games, NotHandled
 from domain.decider import Command, RuleViolation
 from domain.game import Game
@@ -24,16 +26,33 @@ __all__ = ["Erasure"]
 ATTEMPTS: Final = 3
 """At one game, which may start or end while it is left."""
 PAGE: Final = 100
+LATE_SECONDS: Final = TRUSTED_SECONDS + 1
+"""After the tokens have ended: no server trusts one any more, and what was under way with one is done."""
 MOST_BATCHES: Final = 50
 """Of the log, that the list of games is brought on by before a player's games are looked up in it."""
 
 _logger: Final = structlog.get_logger(__name__)
 
 
+def _in_a_while(seconds: float, call: Callable[[], None]) -> None:
+    timer = Timer(seconds, call)
+    timer.daemon = True  # a server that stops does not wait for it
+    timer.start()
+
+
 class Erasure:
     """Erases players. Methods block, and raise OperationalError where the database is away."""
 
-    def __init__(self, datastore: Datastore, games: Games, accounts: Accounts) -> None:
+    def __init__(
+        self,
+        datastore: Datastore,
+        games: Games,
+        accounts: Accounts,
+        *,
+        later: Callable[[float, Callable[[], None]], None] = _in_a_while,
+    ) -> None:
+        """Take what calls a function after some seconds."""
+        self._later: Final = later
         self._games: Final = games
         self._accounts: Final = accounts
         self._lobby: Final = LobbyQueries(datastore)
@@ -43,14 +62,24 @@ class Erasure:
         """Leave a player's games under way, then erase the name and all tokens.
 
         Tables that the player hosts are called off, others left, and games resigned. What can't be left, such as a
-        game that came here as a record, stays as it is. Whoever does it again does no harm.
+        game that came here as a record, stays as it is. Whoever does it again does no harm, and takes the player out
+        of what was begun meanwhile: with a token that another server trusted yet, say. Where this program goes on it
+        does so itself, in a while.
 
         Returns:
             Whether there was such a player, and how many games were left.
         """
         left = self._leave_all(player)
         erased = self._accounts.erase(player)
-        return erased, left + self._leave_all(player)  # what was begun until the tokens ended
+        left += self._leave_all(player)  # what was begun until the tokens ended
+        self._later(LATE_SECONDS, partial(self._leave_late, player))
+        return erased, left
+
+    def _leave_late(self, player: UUID) -> None:
+        try:
+            self._leave_all(player)
+        except Exception as error:  # noqa: BLE001 - nobody waits for it
+            _logger.warning("games of an erased player may have been left under way", why=type(error).__name__)
 
     def _leave_all(self, player: UUID) -> int:
         try:

@@ -19,6 +19,8 @@ from api.faults import BadUserInput
 __all__ = ["read_cursor", "read_id", "read_place", "write_cursor", "write_id"]
 
 LONGEST: Final = 200
+_END: Final = "."
+"""Of a cursor, so that one that was cut short is none."""
 
 
 def write_id(kind: str, value: UUID) -> str:
@@ -48,7 +50,7 @@ def write_cursor(*at: int, of: str = "") -> str:
         at: the place: a position in the log, or what else the list is ordered by.
         of: which list; left out, the list of games.
     """
-    return _write(":".join(["after", *([_digest(of)] if of else []), *map(str, at)]))
+    return _write(":".join(["after", *([_digest(of)] if of else []), *map(str, at)]) + _END)
 
 
 def read_cursor(text: str | None, *, of: str = "") -> int | None:
@@ -70,9 +72,10 @@ def read_place(text: str | None, numbers: int, *, of: str = "") -> tuple[int, ..
     if text is None:
         return None
     try:
-        word, *found = _read(text).split(":")
+        told = _read(text)
+        word, *found = told.removesuffix(_END).split(":")
         list_, place = found[:-numbers], found[-numbers:]
-        is_of_it = word == "after" and list_ == ([_digest(of)] if of else [])
+        is_of_it = told.endswith(_END) and word == "after" and list_ == ([_digest(of)] if of else [])
         if is_of_it and len(place) == numbers and all(map(_NUMBER.fullmatch, place)):
             read = tuple(map(int, place))
             if max(read) < 2**63:  # what the database can be asked for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,7 +24,7 @@ _LABEL: Final = TypeAdapter[str](Label)
 
 
 def read_label(text: str | None) -> str | None:
-    """Return a label that a game is opened with, with single spaces; None where it is to have none.
+    """Return a label that a game is opened with, in its simplest form and with single spaces; None for no label.
 
     Raises:
         InvalidInput: it is no label; the message tells what to do.
@@ -31,7 +32,8 @@ def read_label(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        return _LABEL.validate_python(" ".join(text.split()))
+        # Of what looks the same one form is kept, whichever was typed.
+        return _LABEL.validate_python(unicodedata.normalize("NFKC", " ".join(text.split())))
     except ValidationError as error:
         broken = error.errors()[0].get("ctx", {}).get("error")  # none where it is not even Unicode
         reason = str(broken or f"a label has 1 to {LONGEST_LABEL} printable characters")

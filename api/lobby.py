@@ -20,6 +20,9 @@ from projections.lobby import GameRow, Status
 
 __all__ = ["After", "First", "GameConnection", "GameFilter", "list_games"]
 
+_GAMES = "games"
+"""What cursors of the list belong to."""
+
 First = Annotated[int, strawberry.argument(description="At most so many, 1..100.")]
 After = Annotated[str | None, strawberry.argument(description="Read on after this `endCursor` of a page.")]
 
@@ -131,7 +134,8 @@ class GameConnection:
     def of(cls, rows: Sequence[GameRow], most: int, people: Mapping[UUID, Player]) -> Self:
         """Make a page of at most ``most`` rows; one more says that there is a next page."""
         edges = [
-            GameEdge(cursor=write_cursor(row.position), node=GameListing(row=row, people=people)) for row in rows[:most]
+            GameEdge(cursor=write_cursor(row.position, of=_GAMES), node=GameListing(row=row, people=people))
+            for row in rows[:most]
         ]
         end = edges[-1].cursor if edges else None
         return cls(edges=edges, page_info=PageInfo(has_next_page=len(rows) > most, end_cursor=end))
@@ -169,7 +173,11 @@ async def list_games(
 ) -> GameConnection:
     """Return a page of the list; of a player's games, or of those that wait for the player, where one is given."""
     wanted, world, most = wanted or GameFilter(), info.context.world, page_size(first)
-    before, kind, label = read_cursor(after), wanted.kind.value if wanted.kind else None, read_label(wanted.label)
+    before, kind, label = (
+        read_cursor(after, of=_GAMES),
+        wanted.kind.value if wanted.kind else None,
+        read_label(wanted.label),
+    )
     attending = player or _player(wanted.player_id)
 
     def page() -> GameConnection:

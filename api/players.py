@@ -140,12 +140,16 @@ class Player(Node):
         after: After = None,
         kind: Annotated[GameKind | None, strawberry.argument(description="Only games of this kind.")] = None,
         label: Annotated[str | None, strawberry.argument(description="Only games that bear this label.")] = None,
+        opponent_id: Annotated[
+            strawberry.ID | None, strawberry.argument(description="Only games in which this player took part as well.")
+        ] = None,
     ) -> Annotated[PlayedGameConnection, strawberry.lazy("api.results")]:
         """List finished games."""
         from api.results import list_played  # noqa: PLC0415 - games show players, and players games
 
+        opponent = None if opponent_id is None else (await must_find_player(info, opponent_id)).uuid
         wanted = kind.value if kind else None
-        return await list_played(info, self.uuid, first=first, after=after, kind=wanted, label=label)
+        return await list_played(info, self.uuid, first=first, after=after, kind=wanted, label=label, opponent=opponent)
 
     @strawberry.field(
         description="How the player stands against another, for each kind of which both played a game that counts."
@@ -225,7 +229,7 @@ async def must_find_player(info: Info, id: str) -> Player:
     try:
         uuid = read_id(id, "player")[1]
     except ValueError as error:
-        raise NotFound(f"There is no such player: {error}.") from None
+        raise NotFound(f"There is no such player: {error}. Take the id from the field `id` of a player.") from None
     known = await info.context.players.load(uuid)
     if known is None and not await world.blocking(lambda: world.lobby.games(player=uuid, first=1)):
         raise NotFound("There is no such player. Take the id from the field `id` of a player.")

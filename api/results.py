@@ -46,7 +46,10 @@ class FinishedSeat:
     place: int | None = strawberry.field(
         description="1 for the winner; equal ones share a place. Null where the game has no places."
     )
-    points: int | None = strawberry.field(description="What the result gives it; null in a game without points.")
+    points: int | None = strawberry.field(
+        description="What the result comes to: in Tickle the total, with the penalty for cards left in hand taken off "
+        "(ruling K14). Null in a game without points."
+    )
     resigned: bool = strawberry.field(description="Whether the player resigned, or was out of time.")
 
 
@@ -221,7 +224,9 @@ class PlayedGame:
     game: FinishedGame = strawberry.field(description="The game.")
     seat: int = strawberry.field(description="The player's seat, from 1.")
     place: int | None = strawberry.field(description="The player's place; null where the game has no places.")
-    points: int | None = strawberry.field(description="The player's points; null in a game without points.")
+    points: int | None = strawberry.field(
+        description="What the result comes to for the player, as in FinishedSeat; null in a game without points."
+    )
     resigned: bool = strawberry.field(description="Whether the player resigned, or was out of time.")
     rating_change: RatingChange | None = strawberry.field(
         description="What the game made of the player's rating; null where it was not rated."
@@ -246,9 +251,16 @@ class PlayedGameConnection:
 
 
 async def list_played(
-    info: Info, player: UUID, *, first: int, after: str | None, kind: str | None, label: str | None
+    info: Info,
+    player: UUID,
+    *,
+    first: int,
+    after: str | None,
+    kind: str | None,
+    label: str | None,
+    opponent: UUID | None,
 ) -> PlayedGameConnection:
-    """Return a page of a player's finished games, the newest first.
+    """Return a page of a player's finished games, the newest first; only those with an opponent, if one is named.
 
     Raises:
         BadUserInput: ``first`` is no size of a page, ``after`` no cursor of this list, or ``label`` no label.
@@ -258,7 +270,13 @@ async def list_played(
 
     def read() -> tuple[list[finished.FinishedGame], dict[UUID, Player], dict[UUID, rated.RatingChange]]:
         rows = world.standings.results.finished(
-            before=before, kind=kind, label=wanted, player=player, first=most + 1, newest_first=True
+            before=before,
+            kind=kind,
+            label=wanted,
+            player=player,
+            opponent=opponent,
+            first=most + 1,
+            newest_first=True,
         )
         shown = rows[:most]
         changes = world.standings.ratings.changes_in(player, [row.game for row in shown])

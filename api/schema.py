@@ -137,17 +137,19 @@ class Query(ReplaysQuery, ScoreboardsQuery, ResultsQuery, LogQuery):
     ) -> Node | None:
         """Find a node."""
         try:
-            kind, uuid = read_id(id)
+            kind, _ = read_id(id)
         except ValueError:
             return None
         if kind == "game":
             return await _find_game(info, id)
-        known = await info.context.players.load(uuid) if kind == "player" else None
-        return player(uuid, known) if known else None
+        try:
+            return await must_find_player(info, id)
+        except NotFound:
+            return None
 
     @strawberry.field(
-        description="A player, with what the player has come to. Also one who erased the account is found, as long as "
-        "there are games of that player."
+        description="A player, with what the player has come to; NOT_FOUND where there is none with this id. Also one "
+        "who erased the account is found, as long as there are games of that player."
     )
     async def player(
         self, info: Info, id: Annotated[strawberry.ID, strawberry.argument(description="The player's id.")]

@@ -95,8 +95,9 @@ class Subscription:
 
     @strawberry.subscription(
         description="The scoreboards of all games that are open or being played: at first those that are there, then "
-        "each that is opened or changes, until its end. You get at most some four messages a second, each with all "
-        "games that changed meanwhile. If you are cut off, subscribe again: you are told the lobby anew."
+        "each that is opened or changes, until its end; one that opens and ends between two messages is not told. You "
+        "get at most some four messages a second, each with all games that changed meanwhile. If you are cut off, "
+        "subscribe again: you are told the lobby anew."
     )
     async def lobby_changed(
         self,
@@ -115,10 +116,11 @@ class Subscription:
         description="All your games: at once each that is not over, then each whenever it has changed, also those that "
         "you open, join or play again later, here or on another connection. If a game changes faster than you read, "
         "you get its newest state. Of a game that ends, or that you leave, the last state is told, and then no more. "
-        "A bot needs nothing else: receive; if `awaitingYou`, choose one of `game.legalActions` and send that mutation "
+        "A bot does this: receive; if `awaitingYou`, choose one of `game.legalActions` and send that mutation "
         "with `version` as `expectedVersion`, for a conflict tells only that a newer state is on its way; receive "
-        "again. If you are cut off, subscribe again: you are told all your games anew. Needs a token, and ends when "
-        "that is revoked."
+        "again. Before the deal a game waits for nobody: start your own table when it has players enough, or open it "
+        "with `startWhenFull`; a rematch is told once you have joined it. If you are cut off, subscribe again: you are "
+        "told all your games anew. Needs a token, and ends when that is revoked."
     )
     async def viewer_game_changed(self, info: Info) -> AsyncGenerator[ViewerGameChange, None]:
         """Follow the caller's games."""

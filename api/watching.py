@@ -145,6 +145,11 @@ class _Hall:
         for slot in self.slots:
             slot.put(news)
 
+    def forget(self) -> None:
+        """Know no game any more: what changed may have been missed, and whoever comes next is told what there is."""
+        self.games.clear()
+        self._news.clear()
+
     def welcome(self, comers: Iterable[_Slot], *, has_more: bool) -> None:
         """Tell those who come what there is."""
         newest = sorted(self.games.values(), key=attrgetter("opened_at"), reverse=True)
@@ -245,6 +250,7 @@ class LobbyWatch:
                 await look()
             except Exception as error:  # noqa: BLE001 - it is theirs
                 for hall in self._all_halls():
+                    hall.forget()
                     for slot in hall.comers | hall.slots:
                         slot.fail(error)
 

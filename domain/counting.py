@@ -33,6 +33,8 @@ class Counter:
     keeps: Keeps = Keeps.SUM
     board: bool = False
     """Whether there is a scoreboard by it."""
+    from_one: bool = False
+    """Whether only those are listed there who have something: nobody leads with no wins."""
 
 
 @dataclass(frozen=True, slots=True)

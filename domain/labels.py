@@ -41,7 +41,7 @@ def _must_be_a_label(text: str) -> str:
     if len(text) > LONGEST_LABEL:
         raise ValueError(f"a label has 1 to {LONGEST_LABEL} characters: shorten this one of {len(text)}")
     if not text or text != " ".join(text.split()):
-        raise ValueError("a label has visible characters, and between them single spaces: take out what is more")
+        raise ValueError("a label has visible characters, with single spaces between: give some, or give no label")
     if not text.isprintable() or not _UNSEEN.isdisjoint(text):
         raise ValueError("a label has no characters that nobody sees: type it anew instead of pasting it")
     if text != (written := unicodedata.normalize("NFKC", text)):

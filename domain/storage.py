@@ -35,6 +35,7 @@ from psycopg_pool import PoolTimeout
 
 from domain.events import Event, FactTypes, read_event
 from domain.games import FACT_TYPES
+from domain.lifecycle import GameLabelled
 from domain.log_tables import EVENTS_TABLE
 
 __all__ = [
@@ -339,7 +340,12 @@ class EventRecorder(PostgresApplicationRecorder):
         return read_event(rows[0]["state"], FACT_TYPES) if rows else None
 
     def opened(
-        self, topics: Collection[str], *, changed_after: int = 0, among: Collection[UUID] | None = None
+        self,
+        topics: Collection[str],
+        *,
+        changed_after: int = 0,
+        among: Collection[UUID] | None = None,
+        label: str | None = None,
     ) -> list[UUID]:
         """Return the games whose first facts have one of the topics, in the order of the log.
 
@@ -347,12 +353,14 @@ class EventRecorder(PostgresApplicationRecorder):
             topics: of the facts that open games.
             changed_after: only games with an event after this position in the log.
             among: only these games; None for all.
+            label: only games that bear this label; None for all.
 
         Raises:
             OperationalError: the database is away.
         """
         ids = None if among is None else list(among)
-        rows = self._datastore.read(_OPENED, (list(topics), changed_after, ids, ids))
+        labelled = (label, GameLabelled.topic, label)
+        rows = self._datastore.read(_OPENED, (list(topics), changed_after, ids, ids, *labelled))
         return [row["game"] for row in rows]
 
 
@@ -435,6 +443,9 @@ _OPENED: Final = (
     " AND EXISTS (SELECT FROM public.game_events AS e"
     " WHERE e.originator_id = o.originator_id AND e.notification_id > %b::bigint)"
     " AND (%b::uuid[] IS NULL OR o.originator_id = ANY (%b::uuid[]))"
+    " AND (%b::text IS NULL OR EXISTS (SELECT FROM public.game_events AS l"
+    " WHERE l.originator_id = o.originator_id AND l.originator_version = 2 AND l.topic = %b::text"
+    " AND convert_from(l.state, 'UTF8')::json -> 'fact' ->> 'label' = %b::text))"
     " ORDER BY o.notification_id"
 )
 _LOG: Final = (

@@ -38,10 +38,19 @@ class Board:
         """What a line keeps of game after game; None for a rating, which each game sets anew."""
         return _KEEPS[self]
 
+    @property
+    def last(self) -> int:
+        """The greatest key of a line that is listed."""
+        return key_of(1, self.keeps) if self in _FROM_ONE else _GREATEST_KEY
+
 
 _KEEPS: Final[Mapping[Board, Keeps | None]] = {
     Board(kind, counter.name): counter.keeps for kind in COUNTERS for counter in COUNTERS[kind] if counter.board
 } | {Board(kind, RATING): None for kind in sorted(FOR_SEVERAL)}
+
+_FROM_ONE: Final = frozenset(
+    Board(kind, counter.name) for kind in COUNTERS for counter in COUNTERS[kind] if counter.board and counter.from_one
+)
 
 BOARDS: Final[Mapping[str, Board]] = {board.name: board for board in _KEEPS}
 """Every scoreboard, by name. Those of ratings are of all time only."""
@@ -94,6 +103,7 @@ _LIMIT: Final = 2**62
 """Values lie from this, negated, up to this. What would leave the range, which no sum of true games does, stays at its
 end: a log that was made up must not stop who follows it."""
 _SEAT_BITS: Final = 8
+_GREATEST_KEY: Final = 2**63 - 1
 
 
 def key_of(value: int, keeps: Keeps | None) -> int:

@@ -279,6 +279,9 @@ _PLAYED_BY: Final = (
 )
 
 
+_AGAINST: Final = "EXISTS (SELECT FROM read_models.finished_seats AS o WHERE o.game = g.game AND o.player = %s)"
+
+
 class ResultQueries:
     """What can be asked of finished games."""
 
@@ -294,6 +297,7 @@ class ResultQueries:
         label: str | None = None,
         player: UUID | None = None,
         host: UUID | None = None,
+        opponent: UUID | None = None,
         proved: bool | None = None,
         first: int,
         newest_first: bool = False,
@@ -310,6 +314,7 @@ class ResultQueries:
             label: only those that bear this label.
             player: only those in which this player has a seat.
             host: only those that this player opened.
+            opponent: only those in which this player, too, has a seat.
             proved: only those that are proved, or those that are not.
             first: how many.
             newest_first: which way round.
@@ -322,6 +327,7 @@ class ResultQueries:
             ("g.kind = %s", kind),
             ("g.label = %s", label),
             ("g.host = %s", host),
+            (_AGAINST, opponent),
             ("g.proved = %s", proved),
             (f"{position} > %s", after),
             (f"{position} < %s", before),

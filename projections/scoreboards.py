@@ -78,16 +78,18 @@ top AS MATERIALIZED (
 """A page's lines, each with how many of the whole board are better than the first of them, and how many equal it."""
 
 _PLAYERS: Final = SQL("""
-SELECT coalesce(sum(lines), 0)::bigint AS players FROM read_models.scoreboard_counts
- WHERE scoreboard = (SELECT scoreboard FROM board) AND level = 0
-""")
+SELECT coalesce(sum(CASE level WHEN 0 THEN lines ELSE -lines END), 0)::bigint AS players
+  FROM read_models.scoreboard_counts
+ WHERE scoreboard = (SELECT scoreboard FROM board) AND (level = 0 OR (level = {last} AND prefix > %s))
+""").format(last=Literal(LEVELS - 1))
+"""All lines, less those at the end that are not listed: they have one key, of no wins, say."""
 
 _COUNT: Final = SQL("WITH {} {}").format(_BOARD, _PLAYERS)
 
 _LINES: Final = SQL("""
 WITH {}, page AS MATERIALIZED (
     SELECT * FROM read_models.scoreboard_lines
-     WHERE scoreboard = (SELECT scoreboard FROM board) AND (key, reached) > (%s, %s)
+     WHERE scoreboard = (SELECT scoreboard FROM board) AND (key, reached) > (%s, %s) AND key <= %s
      ORDER BY key, reached LIMIT %s
 ), {}
 SELECT * FROM ranked ORDER BY key, reached
@@ -96,7 +98,7 @@ SELECT * FROM ranked ORDER BY key, reached
 _STANDING: Final = SQL("""
 WITH {}, own AS MATERIALIZED (
     SELECT * FROM read_models.scoreboard_lines
-     WHERE scoreboard = (SELECT scoreboard FROM board) AND player = %s
+     WHERE scoreboard = (SELECT scoreboard FROM board) AND player = %s AND key <= %s
 ), page AS MATERIALIZED (
     SELECT * FROM own
     UNION ALL
@@ -108,7 +110,7 @@ WITH {}, own AS MATERIALIZED (
     UNION ALL
     SELECT below.* FROM own CROSS JOIN LATERAL (
         SELECT * FROM read_models.scoreboard_lines AS l
-         WHERE l.scoreboard = own.scoreboard AND (l.key, l.reached) > (own.key, own.reached)
+         WHERE l.scoreboard = own.scoreboard AND (l.key, l.reached) > (own.key, own.reached) AND l.key <= %s
          ORDER BY l.key, l.reached LIMIT %s
     ) AS below
 ), {}
@@ -138,7 +140,7 @@ class ScoreboardQueries:
         Raises:
             OperationalError: the database is away.
         """
-        wanted = (*_names(board, period), *(after or _ABOVE_ALL), first)
+        wanted = (*_names(board, period), *(after or _ABOVE_ALL), board.last, first)
         return _told(self._datastore.read(_LINES, wanted), board.keeps)
 
     def standing(self, board: Board, period: Period, player: UUID, *, neighbours: int) -> Standing | None:
@@ -147,7 +149,9 @@ class ScoreboardQueries:
         Raises:
             OperationalError: the database is away.
         """
-        rows = self._datastore.read(_STANDING, (*_names(board, period), player, neighbours, neighbours))
+        last = board.last
+        wanted = (*_names(board, period), player, last, neighbours, last, neighbours, last)
+        rows = self._datastore.read(_STANDING, wanted)
         lines = _told(rows, board.keeps)
         own = next((n for n, line in enumerate(lines) if line.player == player), None)
         if own is None:
@@ -155,12 +159,12 @@ class ScoreboardQueries:
         return Standing(lines[own], tuple(lines[:own]), tuple(lines[own + 1 :]), rows[0]["players"])
 
     def players(self, board: Board, period: Period) -> int:
-        """Return how many lines a board has.
+        """Return how many lines a board lists.
 
         Raises:
             OperationalError: the database is away.
         """
-        players: int = self._datastore.read(_COUNT, _names(board, period))[0]["players"]
+        players: int = self._datastore.read(_COUNT, (*_names(board, period), board.last))[0]["players"]
         return players
 
 

@@ -126,7 +126,7 @@ def _outcomes(
 def _word(hears: Connection) -> _Far | _Rebuilt | _Failed:
     try:
         word: _Far | _Rebuilt | _Failed = hears.recv()
-    except EOFError:
+    except (EOFError, OSError):  # also in the middle of a word
         return _Failed("its process was ended before it told that it was done; rebuild it again")
     return word
 

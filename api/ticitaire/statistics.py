@@ -25,8 +25,10 @@ class TicitaireStatistics(Statistics):
     )
     streak: int = strawberry.field(description="The most games won in a row.")
     streak_now: int = strawberry.field(description="The games won in a row up to the last one.")
-    moves_made: float = strawberry.field(description="Moves of cards in all games, a whole number.")
-    columns_cleared: int = strawberry.field(description="Times that a move left a column without a card.")
+    moves_made: float = strawberry.field(
+        description="Moves of cards in all games, those taken back included; a whole number."
+    )
+    columns_cleared: int = strawberry.field(description="Columns that were left without a card, each once in a game.")
     cards_turned_up: int = strawberry.field(description="Face-down cards that were laid open (ruling S7).")
     stock_turns: int = strawberry.field(description="Cards turned from the stock.")
     recycles: int = strawberry.field(description="Times that the waste became the stock again.")

@@ -19,7 +19,7 @@ __all__ = ["COUNTERS", "count", "medals"]
 
 COUNTERS: Final = (
     Counter("points", board=True),
-    Counter("places", board=True),
+    Counter("places", board=True, from_one=True),
     Counter("wins"),
     Counter("games"),
     Counter("rounds"),

@@ -15,10 +15,10 @@ from domain.ticitaire.table import Column, TicitaireTable
 __all__ = ["COUNTERS", "count"]
 
 COUNTERS: Final = (
-    Counter("wins", board=True),
+    Counter("wins", board=True, from_one=True),
     Counter("moves", Keeps.LEAST, board=True),
     Counter("time", Keeps.LEAST, board=True),
-    Counter("streak", Keeps.IN_A_ROW, board=True),
+    Counter("streak", Keeps.IN_A_ROW, board=True, from_one=True),
     Counter("games"),
     Counter("moves_made"),
     Counter("columns_cleared"),

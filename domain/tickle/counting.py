@@ -19,7 +19,7 @@ __all__ = ["COUNTERS", "count"]
 
 COUNTERS: Final = (
     Counter("points", board=True),
-    Counter("wins", board=True),
+    Counter("wins", board=True, from_one=True),
     Counter("best_laydown", Keeps.GREATEST, board=True),
     Counter("best_game", Keeps.GREATEST),
     Counter("games"),

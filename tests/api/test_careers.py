@@ -24,15 +24,16 @@ from tests.projections.finished import recorded
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HISTORY = """
-query ($id: ID!, $first: Int = 20, $after: String, $kind: GameKind, $label: String) { player(id: $id) {
-  history(first: $first, after: $after, kind: $kind, label: $label) {
+query ($id: ID!, $first: Int = 20, $after: String, $kind: GameKind, $label: String, $opponent: ID) {
+  player(id: $id) {
+  history(first: $first, after: $after, kind: $kind, label: $label, opponentId: $opponent) {
     nodes {
       game { id label seats { player { displayName } } } seat place points resigned ratingChange { change rating }
     }
     edges { cursor node { game { id } } }
     pageInfo { hasNextPage endCursor }
-  }
-} }
+  } }
+}
 """
 CHANGES = """
 query ($id: ID!, $kind: GameKind!, $first: Int = 20, $after: String) { player(id: $id) {
@@ -274,6 +275,16 @@ async def test_the_history_is_narrowed_by_kind_and_label(client: Client) -> None
     assert await games(label="Autumn Cup") == []
 
 
+async def test_the_games_that_two_players_are_compared_by_are_those_of_the_history_with_the_opponent(
+    client: Client,
+) -> None:
+    met = (await player(client, ADA, MEETINGS, opponent=id_of("player", BOB)))["headToHead"]
+    together = (await player(client, ADA, HISTORY, opponent=id_of("player", BOB)))["history"]["nodes"]
+    assert len(together) == sum(line["games"] for line in met) == 5
+    names = [{seat["player"]["displayName"] for seat in node["game"]["seats"]} for node in together]
+    assert all({"Ada", "Bob"} <= seated for seated in names)
+
+
 @pytest.mark.parametrize("size", [1, 3, 8])
 async def test_the_pages_of_the_history_tell_each_game_once(client: Client, size: int) -> None:
     nodes, after, more = [], None, True
@@ -314,6 +325,12 @@ async def test_two_players_are_compared_kind_by_kind(client: Client) -> None:
         {"kind": "TICKLE", "games": 3, "ahead": 0, "behind": 2, "level": 1},
     ]
     assert met[BOB, ADA] == [{**line, "ahead": line["behind"], "behind": line["ahead"]} for line in met[ADA, BOB]]
+
+
+async def test_one_who_erased_the_account_is_a_node_as_long_as_there_are_games(client: Client) -> None:
+    erased = id_of("player", DEE)
+    found = await client.ask("query ($id: ID!) { node(id: $id) { id ... on Player { name } } }", id=erased)
+    assert found == {"node": {"id": erased, "name": None}}
 
 
 async def test_players_can_be_compared_with_one_who_erased_the_account(client: Client) -> None:

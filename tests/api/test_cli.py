@@ -30,6 +30,7 @@ from domain.storage import Datastore
 from domain.ticitaire.rules import OpenTicitaire
 from domain.vault import Keyring, ServerKey, Vault
 from projections.models import PROJECTIONS
+from projections.runner import Follower
 from tests.conftest import KEYRING
 from tests.server import TIC, environment, serving
 
@@ -428,6 +429,17 @@ def test_an_erased_player_is_taken_out_of_games_under_way(tic: Run, games: Games
     game = games.open("ticitaire", OpenTicitaire(player=player.id), player=player.id, key=None).game
     erased = tic("player", "erase", str(player.id), "--yes")
     assert "1 game under way" in erased.stderr
+    assert games.game(game.id).table.over
+
+
+def test_one_who_erased_the_account_is_taken_out_of_what_was_begun_meanwhile(
+    tic: Run, games: Games, datastore: Datastore
+) -> None:
+    player, _ = Accounts(datastore).register("Ada")
+    assert Accounts(datastore).erase(player.id)
+    game = games.open("ticitaire", OpenTicitaire(player=player.id), player=player.id, key=None).game
+    Follower(datastore, PROJECTIONS["lobby"]).step()
+    assert "1 game under way" in tic("player", "erase", str(player.id)).stderr
     assert games.game(game.id).table.over
 
 

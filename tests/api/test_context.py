@@ -150,3 +150,35 @@ async def test_one_who_gives_up_waiting_does_not_stop_the_others(context: Contex
     found = await asyncio.gather(*waiting, return_exceptions=True)
     versions = [getattr(record, "version", type(record)) for record in found]
     assert versions == [asyncio.CancelledError if number == hasty else 3 for number in range(3)]
+
+
+# --- what several fields ask for together ---
+
+
+async def test_a_field_that_fails_calls_off_no_other_that_waits_for_the_same(client: Client) -> None:
+    ada = await client.register()
+    query = """{ viewer {
+      failing: player { statistics(kind: TICKLE) { games } history(after: "no cursor") { __typename } }
+      player { statistics(kind: TICKLE) { games } }
+    } }"""
+    assert (await ada.error(query))["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize("loader", ["players", "statistics", "ratings"])
+async def test_who_waits_for_what_another_waited_for_is_told_when_that_one_is_called_off(loader: str) -> None:
+    read = asyncio.Event()
+
+    async def blocking(_: Callable[[], Any]) -> Any:
+        await read.wait()
+        return ["what was read"]
+
+    loaded = getattr(Context(cast("World", SimpleNamespace(blocking=blocking, **READ)), None, "a request"), loader)
+    one, other = (asyncio.ensure_future(loaded.load(ADA)) for _ in range(2))
+    await asyncio.sleep(0)
+    one.cancel()
+    read.set()
+    assert await other == "what was read"
+
+
+READ: Any = {"accounts": None, "standings": SimpleNamespace(statistics=None, ratings=None)}
+"""What is asked where nothing is read in truth."""

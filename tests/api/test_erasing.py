@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from api.accounts import Accounts, Scope
+from api.accounts import TRUSTED_SECONDS, Accounts, Scope
 from api.erasing import Erasure
 from api.ids import read_id
 from domain.application import Games
 from domain.storage import Datastore
+from domain.ticitaire.rules import OpenTicitaire
 from tests.api.company import id_of, opened, started_by
 from tests.api.finished import give_up, id_of_player, listed_as_finished, resigned
 from tests.api.poker_evening import poker_started
@@ -169,6 +171,20 @@ async def test_replays_call_an_erased_player_by_the_pseudonym(client: Client, ad
     query = "query ($id: ID!) { replay(gameId: $id) { positions(first: 100) { nodes { words(names: true) } } } }"
     told = (await client.ask(query, id=game["id"]))["replay"]["positions"]["nodes"]
     assert any(pseudonym in position["words"] for position in told)
+
+
+async def test_what_was_begun_with_a_token_that_was_still_trusted_is_left_in_a_while(
+    games: Games, datastore: Datastore, ada: Client
+) -> None:
+    player = read_id(await id_of_player(ada), "player")[1]
+    planned: list[tuple[float, Callable[[], None]]] = []
+    erasure = Erasure(datastore, games, Accounts(datastore), later=lambda *plan: planned.append(plan))
+    await asyncio.to_thread(erasure.erase, player)
+    begun = await asyncio.to_thread(games.open, "ticitaire", OpenTicitaire(player=player), player=player, key=None)
+    ((seconds, leave),) = planned
+    assert seconds > TRUSTED_SECONDS
+    await asyncio.to_thread(leave)
+    assert games.game(begun.game.id).table.over
 
 
 async def test_erasing_again_does_no_harm(games: Games, datastore: Datastore, ada: Client) -> None:

@@ -357,6 +357,23 @@ async def test_what_breaks_the_look_is_told_to_all_who_watch(house: House, monke
     assert house.listeners == set()
 
 
+async def test_after_a_look_that_broke_whoever_comes_is_told_how_games_stand_now(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.happen(tally(1))
+    busy = house.watch.follow(Wanted(), None, None)  # whose socket takes nothing for now, so that he stays
+    await anext(busy)
+    with monkeypatch.context() as patch:
+        patch.setattr(house.Tallies, "of", partial(lambda *_: 1 // 0))
+        house.happen(tally(1, 2))
+        await at_rest()
+    comer = Watcher(house)
+    await at_rest()
+    assert comer.told == [[(1, 2)]]
+    await comer.leave()
+    await busy.aclose()
+
+
 async def test_when_the_last_has_left_nothing_runs_any_more_and_the_next_is_told_again(house: House) -> None:
     for _ in range(2):
         watcher = Watcher(house)

@@ -252,7 +252,7 @@ async def test_an_erased_player_has_no_name_and_the_games_stay_whole(client: Cli
     assert await client.history(game["id"]) == before
 
 
-async def test_an_erased_player_is_found_no_more(client: Client, datastore: Datastore) -> None:
+async def test_an_erased_player_without_games_is_found_no_more(client: Client, datastore: Datastore) -> None:
     _, player = await register(client)
     another_server(datastore).erase(UUID(player["uuid"]))
     assert await client.ask("query ($id: ID!) { node(id: $id) { id } }", id=player["id"]) == {"node": None}

@@ -25,7 +25,7 @@ from api.timekeeper import Timekeeper
 from domain.application import Games
 from domain.archive import events_up_to, take_in
 from domain.decider import Command
-from domain.lifecycle import RunOutOfTime
+from domain.lifecycle import GameLabelled, RunOutOfTime
 from domain.record_reading import read_record, read_records
 from domain.records import write_record
 from domain.seating import Join
@@ -242,6 +242,15 @@ def test_games_of_a_kind_are_exported(tic: Run, recorder: EventRecorder) -> None
     exported = tic("export", "--kind", "tickle").stdout_bytes
     of_tickle = [line for name in DIFFERENT if name.startswith("tickle") for line in RECORDS[name]]
     assert exported == b"".join(of_tickle)
+
+
+def test_games_that_bear_a_label_are_exported(tic: Run, recorder: EventRecorder) -> None:
+    kept(recorder, *ARCHIVE)
+    labels = {name: event.fact.label for name in DIFFERENT if isinstance((event := GAMES[name][1]).fact, GameLabelled)}
+    (label,) = {*list(labels.values())[:1]}
+    bearing = [line for name in DIFFERENT if labels.get(name) == label for line in RECORDS[name]]
+    assert tic("export", "--label", label).stdout_bytes == b"".join(bearing)
+    assert tic("export", "--label", "nobody's").stdout_bytes == b""
 
 
 def test_what_has_come_since_an_export_is_exported_from_the_position_that_it_told(

@@ -91,8 +91,14 @@ def sorted_boards(games: Sequence[CountedGame]) -> dict[tuple[Board, Period], So
     return {where: in_order(where[0], lines) for where, lines in boards.items()}
 
 
+FROM_ONE = ("tickle_wins", "poker_places", "ticitaire_wins", "ticitaire_streak")
+"""The boards that list only those who have something."""
+
+
 def in_order(board: Board, lines: dict[UUID, Kept]) -> Sorted:
     best_first = 1 if board.keeps is Keeps.LEAST else -1
+    if board.name in FROM_ONE:
+        lines = {player: kept for player, kept in lines.items() if kept.value > 0}
     order = sorted(lines.items(), key=lambda line: (best_first * line[1].value, line[1].reached))
     values = [kept.value for _, kept in order]
     return [
@@ -210,6 +216,20 @@ def test_a_standing_is_the_stretch_of_the_board_around_a_player(
         assert plain(standing.above) == expected[max(0, number - neighbours) : number]
         assert plain(standing.below) == expected[number + 1 : number + 1 + neighbours]
         assert standing.players == len(expected)
+
+
+@pytest.mark.parametrize("board", FROM_ONE)
+def test_nobody_leads_with_nothing(datastore: Datastore, board: str) -> None:
+    wanted = BOARDS[board]
+    numbers = [(1, 0), (2, 1), (3, 0)]
+    games = [game_of(n, wanted.kind, [(who, {wanted.counter: number})]) for n, (who, number) in enumerate(numbers, 1)]
+    queries = entered(datastore, games)
+    assert [line.player.int for line in queries.lines(wanted, ALL_TIME, first=10)] == [2]
+    assert queries.players(wanted, ALL_TIME) == 1
+    assert queries.standing(wanted, ALL_TIME, UUID(int=1), neighbours=3) is None
+    standing = queries.standing(wanted, ALL_TIME, UUID(int=2), neighbours=3)
+    assert standing is not None
+    assert (standing.above, standing.below, standing.players) == ((), (), 1)
 
 
 def test_who_is_not_on_a_board_has_no_standing(datastore: Datastore) -> None:
