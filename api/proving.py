@@ -124,7 +124,7 @@ class Prover:
         """
         checkpoint, note = self.newest()
         shown = self._included(checkpoint, game, seq, checkpoint.size)
-        return LogProof(shown.index, shown.path, note)
+        return LogProof(shown.index, shown.path, note, extra=str(game).encode())  # whose it is, among many in one file
 
     def inclusion(self, game: UUID, seq: int, size: int | None = None) -> Inclusion:
         """Return the proof of an event, in the tree of so many leaves or else that of the newest checkpoint.

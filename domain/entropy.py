@@ -276,7 +276,7 @@ def commit(
             raise RuleViolation("ENTROPY_DEMANDED", "G3", message)
         return ()
     if options.entropy is Entropy.NONE:
-        message = "This table takes no entropy from its players: come without a commitment."
+        message = "This table takes no entropy from its players: come without a commitment, or open one that does."
         raise RuleViolation("ENTROPY_NOT_WANTED", "G3", message)
     if any(commitment == other.commitment for other in others):
         # Whoever copies a commitment could reveal what the other reveals, and would have chosen nothing.

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 import api.signing
 from api import cli
 from api.app import create_app
+from api.auditing import read_proof_files
 from api.ids import write_id
 from api.log_commands import signing_of
 from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned, Prover
@@ -309,14 +310,17 @@ async def test_the_proof_of_a_game_holds_for_its_last_event(
     proof = read_proof(answer.text)
     checkpoint = read_checkpoint(proof.checkpoint, KEY.public)
     verify_inclusion(leaf_hash(last), proof.index, checkpoint.size, proof.path, checkpoint.root)
+    assert UUID(proof.extra.decode()) == game
 
 
-async def test_an_auditor_takes_the_record_and_the_proof_that_a_server_gives(client: Client) -> None:
+async def test_an_auditor_takes_the_record_and_the_proof_that_a_server_gives(client: Client, tmp_path: Path) -> None:
     player = await client.register()
     game = (await player.open_ticitaire())["game"]
     await player.play("giveUpTicitaire", game)
     await when_signed(client, 5)
-    proof = read_proof((await client.http.get(f"/games/{game['uuid']}.tlog-proof")).text)
+    given = (await client.http.get(f"/games/{game['uuid']}.tlog-proof")).text
+    (tmp_path / "game.tlog-proof").write_text(given)
+    proof = read_proof_files([tmp_path / "game.tlog-proof"])[UUID(game["uuid"])]
     record = read_record((await client.http.get(f"/games/{game['uuid']}.jsonl")).content.splitlines(keepends=True))
     found = audit(record, proof=proof, key=KEY.public)
     assert found.checks[Check.INCLUSION] is Standing.HOLDS, found
