@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -349,7 +348,7 @@ async def test_whoever_can_not_be_told_what_is_there_is_told_why_and_the_others_
 async def test_what_breaks_the_look_is_told_to_all_who_watch(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = Watcher(house)
     await at_rest()
-    monkeypatch.setattr(house.Tallies, "of", partial(lambda *_: 1 // 0))
+    monkeypatch.setattr(house.Tallies, "of", lambda *_: 1 // 0)
     house.happen(tally(1))
     await at_rest()
     with pytest.raises(ZeroDivisionError):
@@ -364,7 +363,7 @@ async def test_after_a_look_that_broke_whoever_comes_is_told_how_games_stand_now
     busy = house.watch.follow(Wanted(), None, None)  # whose socket takes nothing for now, so that he stays
     await anext(busy)
     with monkeypatch.context() as patch:
-        patch.setattr(house.Tallies, "of", partial(lambda *_: 1 // 0))
+        patch.setattr(house.Tallies, "of", lambda *_: 1 // 0)
         house.happen(tally(1, 2))
         await at_rest()
     comer = Watcher(house)
