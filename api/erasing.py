@@ -14,8 +14,8 @@ from api.accounts import TRUSTED_SECONDS, Accounts
 from domain.application import Games, NotHandled
 from domain.decider import Command, RuleViolation
 from domain.game import Game
-from domain.seating import Cancel, Leave
 from domain.storage import Datastore
+from domain.tables import Cancel, Leave
 from domain.vault import SealError
 from projections.lobby import Lobby, LobbyQueries, Status
 from projections.models import PROJECTIONS

@@ -12,7 +12,7 @@ import strawberry
 from api.cards import Card, faces
 from api.context import Info
 from api.players import Player, player
-from domain import entropy, lifecycle, seating, turns
+from domain import entropy, lifecycle, tables, turns
 from domain.events import Event, acting_player
 
 __all__ = [
@@ -246,8 +246,8 @@ LIFECYCLE_TYPES: Final = (
 )
 LIFECYCLE_FACTS: FactPresenters = {
     lifecycle.GameLabelled: lambda fact: GameLabelled(type=fact.topic, label=fact.label),
-    seating.PlayerJoined: lambda fact: PlayerJoined(type=fact.topic, player=player(fact.player)),
-    seating.PlayerLeft: lambda fact: PlayerLeft(type=fact.topic, player=player(fact.player)),
+    tables.PlayerJoined: lambda fact: PlayerJoined(type=fact.topic, player=player(fact.player)),
+    tables.PlayerLeft: lambda fact: PlayerLeft(type=fact.topic, player=player(fact.player)),
     entropy.EntropyCommitted: lambda fact: EntropyCommitted(
         type=fact.topic, player=player(fact.player), commitment=fact.commitment
     ),

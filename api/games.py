@@ -43,7 +43,8 @@ from domain.events import Event, acting_player
 from domain.game import Game as Record
 from domain.gathering import Told
 from domain.lifecycle import Resign, Table
-from domain.seating import TableOpened, invitation_for
+from domain.seating import invitation_for
+from domain.tables import TableOpened
 from projections.lobby import Status
 
 __all__ = [

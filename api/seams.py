@@ -21,8 +21,8 @@ from domain.events import read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
 from domain.lifecycle import GameLabelled, GameOpened, PlayerSeated
-from domain.seating import PlayerJoined
 from domain.storage import DATABASE_AWAY, Datastore
+from domain.tables import PlayerJoined
 from projections.lobby import LobbyQueries, Status
 
 __all__ = ["COMING", "Opening", "Reading", "Seams", "Wanted"]

@@ -28,7 +28,7 @@ from api.players import Player, player
 from domain.decider import Command, OpenCommand
 from domain.entropy import RevealEntropy
 from domain.lifecycle import Resign
-from domain.seating import Cancel, Join, Leave, Seating, Start, TableOpened, TableOptions
+from domain.tables import Cancel, Join, Leave, Seating, Start, TableOpened, TableOptions
 
 __all__ = [
     "OpenTableInput",

@@ -11,7 +11,7 @@ from uuid import UUID
 from domain.entropy import EntropyTable, owing
 from domain.game import Game
 from domain.lifecycle import GameOpened, Table
-from domain.seating import TableOpened
+from domain.tables import TableOpened
 from domain.turns import TurnTable, places
 from projections.lobby import Status
 

@@ -19,7 +19,7 @@ from domain.decider import Command, fold
 from domain.events import GENESIS, Cause, Event, chain, player_actor
 from domain.record_reading import read_record
 from domain.records import write_record
-from domain.seating import Join, Start
+from domain.tables import Join, Start
 from domain.tickle.facts import LaidCard, Options
 from domain.tickle.grid import Laid
 from domain.tickle.hints import best_laydowns

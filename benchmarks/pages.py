@@ -31,8 +31,8 @@ from domain.application import CONNECTIONS, Games
 from domain.decider import Command
 from domain.lifecycle import Resign
 from domain.poker.rules import OpenPoker
-from domain.seating import Join, Start
 from domain.storage import Datastore, EventRecorder
+from domain.tables import Join, Start
 from domain.vault import Keyring, ServerKey, Vault
 from projections.models import PROJECTIONS
 from projections.runner import Follower

@@ -23,7 +23,7 @@ from domain.poker.facts import Options
 from domain.poker.hands import MOST_CARDS, best_hand
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, KeepCards, OpenPoker
 from domain.poker.table import PokerTable
-from domain.seating import Join, Start
+from domain.tables import Join, Start
 
 __all__ = ["measure_poker"]
 

@@ -17,7 +17,7 @@ from domain.cards import DECK
 from domain.dealing import Seeds
 from domain.decider import Command, Fact, fold
 from domain.lifecycle import ExtendDeadline, RunOutOfTime, changed
-from domain.seating import Join, Start
+from domain.tables import Join, Start
 from domain.tickle.facts import HAND, HandRefilled, LaidCard, LaydownPlayed, Options
 from domain.tickle.grid import EMPTY_GRID, Grid, Laid, set_of
 from domain.tickle.hints import Laydowns, best_laydowns

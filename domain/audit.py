@@ -31,7 +31,7 @@ from domain.lifecycle import (
 from domain.merkle import NotProved, leaf_hash, verify_inclusion
 from domain.notes import LogProof, NoteKey, NotSigned, read_checkpoint
 from domain.records import Record, stored_form
-from domain.seating import Join
+from domain.tables import Join
 
 __all__ = ["Audited", "Check", "Receipt", "Standing", "Wrong", "audit"]
 

@@ -7,7 +7,7 @@ from typing import Final
 from domain.decider import AnyDecider, Deciders
 from domain.events import FactTypes
 from domain.poker.rules import POKER
-from domain.seating import TableOpened
+from domain.tables import TableOpened
 from domain.ticitaire.rules import TICITAIRE
 from domain.tickle.rules import TICKLE
 

@@ -10,7 +10,7 @@ from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcom
 from domain.decider import RuleViolation
 from domain.events import key_digest
 from domain.game import Game
-from domain.seating import Join
+from domain.tables import Join
 
 __all__ = ["Rematches"]
 

@@ -37,7 +37,7 @@ from domain.lifecycle import (
     Table,
     TimedOut,
 )
-from domain.seating import PlayerJoined, PlayerLeft, TableOpened, TableOptions
+from domain.tables import PlayerJoined, PlayerLeft, TableOpened, TableOptions
 from domain.turns import IN_A_ROW, TurnTable, times_out
 
 __all__ = [

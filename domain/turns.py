@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 from domain import seating
 from domain.decider import Command, Fact, RuleViolation
 from domain.lifecycle import GameFinished, PlayerResigned, Resign, Table, Timed, TimedOut, changed
-from domain.seating import Leave, SharedTable
+from domain.tables import Leave, SharedTable
 
 __all__ = [
     "IN_A_ROW",

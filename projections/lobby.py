@@ -20,8 +20,8 @@ from domain.events import Event
 from domain.games import DECIDERS
 from domain.lifecycle import Dealt, GameCancelled, GameFinished, GameLabelled, GameOpened, PlayerResigned, PlayerSeated
 from domain.poker.facts import HandDeclared, HandsRevealed
-from domain.seating import PlayerJoined, PlayerLeft, TableOpened
 from domain.storage import Datastore, Logged
+from domain.tables import PlayerJoined, PlayerLeft, TableOpened
 from domain.tickle.facts import TurnPassed
 from domain.turns import TurnBegan
 

@@ -17,7 +17,7 @@ from domain.entropy import Entropy
 from domain.poker.facts import Options as PokerOptions
 from domain.poker.facts import Variation
 from domain.poker.rules import OpenPoker
-from domain.seating import Seating, TableOptions
+from domain.tables import Seating, TableOptions
 from domain.ticitaire.facts import Options as TicitaireOptions
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import DeckPart

@@ -18,7 +18,8 @@ from domain.entropy import Entropy, RevealEntropy, owing
 from domain.events import GENESIS, SERVER, Cause, chain, content_digest, key_digest, player_actor
 from domain.games import DECIDERS, RULESETS
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.seating import Cancel, Join, Leave, SharedTable, Start, invitation
+from domain.seating import invitation
+from domain.tables import Cancel, Join, Leave, SharedTable, Start
 
 __all__ = ["Played", "Recorded", "played"]
 

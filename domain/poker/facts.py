@@ -26,7 +26,7 @@ from domain.lifecycle import (
     TimedOut,
 )
 from domain.poker.hands import HAND, Rank
-from domain.seating import PlayerJoined, PlayerLeft, TableOpened, TableOptions
+from domain.tables import PlayerJoined, PlayerLeft, TableOpened, TableOptions
 from domain.turns import TurnBegan
 
 __all__ = [

@@ -34,7 +34,8 @@ from domain.poker.hands import HAND, Rank, Strength, best_hand, highest_cards, r
 from domain.poker.table import PokerTable
 from domain.poker.telling import note, score, tell
 from domain.poker.views import PokerView, view
-from domain.seating import SEATING_COMMANDS, OpenTable, Rematch, must_have_started
+from domain.seating import must_have_started
+from domain.tables import SEATING_COMMANDS, OpenTable, Rematch
 from domain.turns import TurnBegan, Unfolding, deadline_at, leaving, must_be_in, must_have_the_turn, times_out
 
 __all__ = ["POKER", "Call", "DeclareHand", "ExchangeCards", "ExchangeCommunityCard", "KeepCards", "OpenPoker"]

@@ -38,7 +38,8 @@ from domain.lifecycle import (
     still_open,
     time_out,
 )
-from domain.seating import Cancel, Leave, Start, must_be_host
+from domain.seating import must_be_host
+from domain.tables import Cancel, Leave, Start
 from domain.ticitaire import facts as f
 from domain.ticitaire.counting import COUNTERS, count
 from domain.ticitaire.facts import Ending, Spot

@@ -23,7 +23,7 @@ from domain.lifecycle import (
     SeedsRevealed,
     TimedOut,
 )
-from domain.seating import PlayerJoined, PlayerLeft, TableOpened, TableOptions
+from domain.tables import PlayerJoined, PlayerLeft, TableOpened, TableOptions
 from domain.turns import TurnBegan
 
 __all__ = [

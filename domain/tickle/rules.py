@@ -28,7 +28,8 @@ from domain.lifecycle import (
     still_open,
     time_out,
 )
-from domain.seating import SEATING_COMMANDS, OpenTable, Rematch, must_have_started
+from domain.seating import must_have_started
+from domain.tables import SEATING_COMMANDS, OpenTable, Rematch
 from domain.tickle import counting, telling
 from domain.tickle import facts as f
 from domain.tickle.facts import HAND, Closing, Ending, LaidCard

@@ -20,8 +20,8 @@ from domain.lifecycle import RunOutOfTime
 from domain.poker.facts import Options, Variation
 from domain.poker.hands import Rank, highest_cards
 from domain.poker.rules import Call, DeclareHand, ExchangeCards, KeepCards, OpenPoker
-from domain.seating import Join, Seating, Start
 from domain.storage import Datastore
+from domain.tables import Join, Seating, Start
 from projections.deadlines import Deadlines
 from projections.runner import Follower
 from tests.api.clock import Clock

@@ -28,8 +28,8 @@ from domain.decider import Command
 from domain.lifecycle import GameLabelled, RunOutOfTime
 from domain.record_reading import read_record, read_records
 from domain.records import write_record
-from domain.seating import Join
 from domain.storage import Datastore, EventRecorder, PersistenceError
+from domain.tables import Join
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import Options as TickleOptions
 from domain.tickle.rules import OpenTickle

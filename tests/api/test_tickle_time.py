@@ -16,8 +16,8 @@ from api.timekeeper import Timekeeper
 from domain.application import Games
 from domain.decider import Command
 from domain.lifecycle import RunOutOfTime
-from domain.seating import Cancel, Join, Seating, Start
 from domain.storage import Datastore
+from domain.tables import Cancel, Join, Seating, Start
 from domain.tickle.facts import DeckPart, Options
 from domain.tickle.rules import DrawCard, LayDown, OpenTickle
 from projections.deadlines import Deadlines

@@ -16,8 +16,8 @@ import structlog.testing
 from api.timekeeper import GRACE_SECONDS, Timekeeper
 from domain.application import Games
 from domain.lifecycle import Resign, TimedOut
-from domain.seating import Join, Seating, Start
 from domain.storage import Datastore
+from domain.tables import Join, Seating, Start
 from domain.ticitaire.facts import Options
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import Options as TickleOptions

@@ -21,7 +21,7 @@ from domain.poker.facts import Options, Variation
 from domain.poker.hands import best_hand
 from domain.poker.rules import POKER, DeclareHand, OpenPoker
 from domain.poker.table import PokerTable
-from domain.seating import Join, Start
+from domain.tables import Join, Start
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "dealing.md"
 NOON: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)

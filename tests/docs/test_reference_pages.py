@@ -18,7 +18,7 @@ from domain.lifecycle import Dealt, GameOpened
 from domain.poker.facts import Ending, PokerResult, RevealedHand, RoundPlace, Variation
 from domain.poker.facts import Options as PokerOptions
 from domain.poker.hands import Rank
-from domain.seating import TableOpened, TableOptions
+from domain.tables import TableOpened, TableOptions
 from domain.ticitaire.facts import Options as TicitaireOptions
 from domain.tickle.facts import Contact, Group, LaidCard, Options, Score, TickleResult
 

@@ -15,7 +15,7 @@ from domain.cards import DECK
 from domain.dealing import Seeds
 from domain.decider import Command, Fact, fold
 from domain.lifecycle import Resign
-from domain.seating import Join, Leave, Seating, Start
+from domain.tables import Join, Leave, Seating, Start
 from domain.tickle.facts import DeckPart, LaidCard, Options
 from domain.tickle.hints import best_laydowns
 from domain.tickle.rules import TICKLE, DeclineLaydown, DrawCard, LayDown, OpenTickle

@@ -16,7 +16,8 @@ from domain.decider import Command, Decider, Fact, fold
 from domain.entropy import Entropy, EntropyOptions, EntropyTable, RevealEntropy, owing
 from domain.events import GENESIS, SERVER, Cause, Event, chain, content_digest, key_digest, player_actor
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime, Table
-from domain.seating import Cancel, Join, Leave, OpenTable, Rematch, Start, TableOptions, invitation
+from domain.seating import invitation
+from domain.tables import Cancel, Join, Leave, OpenTable, Rematch, Start, TableOptions
 from domain.turns import TurnTable
 from tests.given import NOON
 

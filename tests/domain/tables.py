@@ -8,7 +8,7 @@ from uuid import UUID
 
 from domain.decider import Command, Fact, fold
 from domain.lifecycle import PlayerSeated
-from domain.seating import PlayerJoined, Rematch
+from domain.tables import PlayerJoined, Rematch
 from domain.tickle.facts import Options, TickleOpened
 from domain.tickle.rules import TICKLE
 from domain.tickle.table import TickleTable

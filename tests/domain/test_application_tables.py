@@ -11,8 +11,8 @@ import pytest
 from domain.application import AlreadyOpened, Games, KeyReused, NotSeated, Outcome, VersionConflict, WrongKind
 from domain.decider import Command
 from domain.lifecycle import Resign
-from domain.seating import Join, Leave, Seating, Start
 from domain.storage import EventRecorder
+from domain.tables import Join, Leave, Seating, Start
 from domain.ticitaire.rules import OpenTicitaire, TurnStock
 from domain.tickle.facts import Options
 from domain.tickle.rules import OpenTickle

@@ -28,7 +28,7 @@ from domain.entropy import (
 from domain.events import content_digest
 from domain.lifecycle import DeadlineExtended, ExtendDeadline, GameCancelled, RunOutOfTime
 from domain.poker.rules import OpenPoker
-from domain.seating import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Rematch, Start, TableOptions
+from domain.tables import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Rematch, Start, TableOptions
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import Options
 from domain.tickle.rules import TICKLE, DrawCard, OpenTickle

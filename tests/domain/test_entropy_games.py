@@ -25,7 +25,7 @@ from domain.poker.facts import Options as PokerOptions
 from domain.poker.rules import POKER, KeepCards, OpenPoker
 from domain.record_reading import read_record
 from domain.records import write_record
-from domain.seating import Cancel, Join, Leave, Seating, Start
+from domain.tables import Cancel, Join, Leave, Seating, Start
 from domain.ticitaire.facts import Options
 from domain.tickle.facts import DeckPart
 from domain.tickle.facts import Options as TickleOptions

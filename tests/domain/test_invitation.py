@@ -13,7 +13,8 @@ import pytest
 from domain.dealing import Seeds
 from domain.decider import Viewer
 from domain.lifecycle import Table
-from domain.seating import Cancel, Join, PlayerJoined, Start, invitation, invitation_for
+from domain.seating import invitation, invitation_for
+from domain.tables import Cancel, Join, PlayerJoined, Start
 from domain.tickle.facts import Options
 from domain.tickle.rules import TICKLE
 from tests.domain.tables import ANN, HOST, STRANGER, after, again, table

@@ -15,8 +15,8 @@ from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcom
 from domain.decider import Command, RuleViolation
 from domain.lifecycle import Resign
 from domain.rematches import MOST, MOST_EACH, Rematches
-from domain.seating import Cancel, Join, Leave, Seating, Start
 from domain.storage import EventRecorder
+from domain.tables import Cancel, Join, Leave, Seating, Start
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import DeckPart, Options
 from domain.tickle.rules import OpenTickle

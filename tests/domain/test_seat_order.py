@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from domain.dealing import Seeds, seat_order
-from domain.seating import Join, Seating, Start
+from domain.tables import Join, Seating, Start
 from domain.tickle.facts import Options
 from domain.tickle.rules import TICKLE, OpenTickle
 from tests.domain.tables import ANN, BEN, CLEO, HOST, after, again, seats_of, table

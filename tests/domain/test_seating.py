@@ -12,18 +12,8 @@ from domain import seating
 from domain.dealing import Seeds
 from domain.decider import PUBLIC, Command, Fact, OpenCommand, Viewer
 from domain.lifecycle import GameCancelled, PlayerSeated, Resign
-from domain.seating import (
-    Cancel,
-    Join,
-    Leave,
-    PlayerJoined,
-    PlayerLeft,
-    Rematch,
-    Seating,
-    Start,
-    TableOptions,
-    invitation,
-)
+from domain.seating import invitation
+from domain.tables import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Rematch, Seating, Start, TableOptions
 from domain.tickle.facts import HandsDealt, Options, TickleOpened
 from domain.tickle.rules import TICKLE, DrawCard, OpenTickle
 from domain.tickle.table import TickleTable

@@ -10,7 +10,7 @@ import pytest
 from domain.cards import DECK
 from domain.decider import Fact, fold, positions
 from domain.lifecycle import DeadlineExtended, GameCancelled, PlayerResigned, PlayerSeated, TimedOut, changed
-from domain.seating import PlayerJoined, PlayerLeft
+from domain.tables import PlayerJoined, PlayerLeft
 from domain.telling import NOBODY_NAMED, WIDTH, folded, lasting, named, short, tell
 from domain.tickle.facts import Options
 from domain.tickle.rules import TICKLE

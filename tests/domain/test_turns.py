@@ -11,7 +11,7 @@ import pytest
 
 from domain.decider import Command, Fact, RuleViolation, fold
 from domain.lifecycle import DeadlineExtended, PlayerResigned, Resign, TimedOut
-from domain.seating import Join, Leave, PlayerJoined, TableOpened, TableOptions
+from domain.tables import Join, Leave, PlayerJoined, TableOpened, TableOptions
 from domain.turns import (
     TurnBegan,
     TurnTable,

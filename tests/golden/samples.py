@@ -27,7 +27,7 @@ from domain.lifecycle import GameFinished, GameOpened, Table
 from domain.poker.facts import Options as PokerOptions
 from domain.poker.facts import Variation
 from domain.results import result_of
-from domain.seating import Rematch, Seating
+from domain.tables import Rematch, Seating
 from domain.ticitaire.facts import Options
 from domain.tickle.facts import DeckPart
 from domain.tickle.facts import Options as TickleOptions

@@ -19,7 +19,7 @@ from domain.games import DECIDERS, FACT_TYPES
 from domain.lifecycle import CLOSING, DeadlineExtended, GameCancelled, GameOpened, SeedsRevealed, TimedOut
 from domain.poker import facts as poker
 from domain.poker.facts import Called, PokerFinished, PokerOpened, RoundScored, Variation
-from domain.seating import Seating
+from domain.tables import Seating
 from domain.ticitaire import facts as ticitaire
 from domain.ticitaire.facts import MovesTakenBack, TicitaireFinished, TicitaireOpened
 from domain.tickle import facts as tickle

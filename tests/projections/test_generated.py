@@ -27,8 +27,8 @@ from domain.record_reading import read_record
 from domain.records import Record, write_record
 from domain.rematches import Rematches
 from domain.results import result_of
-from domain.seating import TableOpened
 from domain.storage import EventRecorder
+from domain.tables import TableOpened
 from domain.ticitaire.facts import Options as TicitaireOptions
 from domain.tickle.facts import Options as TickleOptions
 

@@ -24,8 +24,9 @@ from domain.events import Event, read_event
 from domain.games import DECIDERS, FACT_TYPES
 from domain.lifecycle import Resign
 from domain.rematches import Rematches
-from domain.seating import Cancel, Join, Leave, Seating, Start, invitation
+from domain.seating import invitation
 from domain.storage import Datastore, Logged
+from domain.tables import Cancel, Join, Leave, Seating, Start
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import Options
 from domain.tickle.rules import OpenTickle

@@ -10,8 +10,8 @@ import pytest
 
 from domain.application import Games
 from domain.decider import Command
-from domain.seating import Join, Seating, Start
 from domain.storage import Datastore
+from domain.tables import Join, Seating, Start
 from domain.ticitaire.facts import Options as TicitaireOptions
 from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.facts import Options as TickleOptions

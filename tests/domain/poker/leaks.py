@@ -27,7 +27,7 @@ from domain.poker.facts import (
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, KeepCards
 from domain.poker.table import PokerTable
 from domain.poker.views import PokerView, RoundView
-from domain.seating import Seating
+from domain.tables import Seating
 from domain.turns import TurnBegan
 from tests.domain.poker.players import PLAYERS, Played, Style, lies, play
 from tests.domain.poker.secrecy import Channels, hidden_positions

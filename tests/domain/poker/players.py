@@ -19,7 +19,7 @@ from domain.poker.facts import Options, Variation
 from domain.poker.hands import HAND, Rank, best_hand, ranks_of
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, ExchangeCommunityCard, KeepCards, OpenPoker
 from domain.poker.table import PokerTable
-from domain.seating import Rematch, Seating
+from domain.tables import Rematch, Seating
 from tests.domain import sittings
 from tests.domain.sittings import DAY, PLAYERS, WITHOUT_ENTROPY, Course
 

@@ -29,7 +29,7 @@ from domain.poker.facts import (
 from domain.poker.hands import Rank
 from domain.poker.rules import POKER, DeclareHand
 from domain.poker.table import PokerTable
-from domain.seating import PlayerJoined, Seating
+from domain.tables import PlayerJoined, Seating
 from domain.turns import TurnBegan
 from tests.domain.poker.players import PLAYERS
 from tests.given import NOON, given

@@ -32,7 +32,7 @@ from domain.poker.facts import (
 from domain.poker.hands import Rank, best_hand, strength_as
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, ExchangeCommunityCard, KeepCards
 from domain.poker.table import PokerTable
-from domain.seating import Cancel, Join, Leave, Start
+from domain.tables import Cancel, Join, Leave, Start
 from tests.domain.poker.players import PLAYERS, best_declaration, lies
 from tests.given import NOON
 

@@ -17,7 +17,7 @@ from domain.poker.facts import Options, Variation
 from domain.poker.hands import Rank
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, ExchangeCommunityCard, KeepCards
 from domain.poker.table import PokerTable
-from domain.seating import Leave
+from domain.tables import Leave
 from domain.tickle.rules import DrawCard
 from tests.domain.poker.players import PLAYERS
 from tests.domain.poker.positions import (

@@ -8,7 +8,7 @@ from domain.cards import Card
 from domain.lifecycle import PlayerResigned, Resign
 from domain.poker.facts import CardsKept, CommunityCardTurned, Options, Variation
 from domain.poker.rules import POKER, KeepCards
-from domain.seating import Leave
+from domain.tables import Leave
 from domain.turns import TurnBegan
 from tests.domain.poker.players import PLAYERS
 from tests.domain.poker.positions import (

@@ -17,7 +17,7 @@ from domain.poker.facts import Ending, HandsRevealed, Options, PokerFinished, Ro
 from domain.poker.hands import Strength, best_hand, strength_as
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, KeepCards, OpenPoker
 from domain.poker.table import PokerTable
-from domain.seating import Join, Seating, Start
+from domain.tables import Join, Seating, Start
 from tests.given import NOON, SEEDS
 
 VECTORS: Final = Path(__file__).parent.parent.parent / "vectors"

@@ -23,7 +23,7 @@ from domain.poker.facts import (
 )
 from domain.poker.rules import POKER, Call, ExchangeCards, ExchangeCommunityCard, KeepCards, OpenPoker
 from domain.poker.table import PokerTable
-from domain.seating import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Seating, Start
+from domain.tables import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Seating, Start
 from domain.turns import TurnBegan
 from tests.domain.poker.players import PLAYERS
 from tests.domain.poker.positions import (

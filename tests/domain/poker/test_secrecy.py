@@ -22,7 +22,8 @@ from domain.poker.facts import (
     RoundScored,
 )
 from domain.poker.rules import POKER, ExchangeCards, KeepCards, OpenPoker
-from domain.seating import Join, Seating, invitation
+from domain.seating import invitation
+from domain.tables import Join, Seating
 from tests.domain.poker.leaks import (
     DRAWING,
     LEAKS,

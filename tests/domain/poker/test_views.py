@@ -18,7 +18,8 @@ from domain.poker.facts import CardsExchanged, RoundDealt
 from domain.poker.hands import Rank, Step, best_hand
 from domain.poker.rules import POKER, Call, DeclareHand, ExchangeCards, ExchangeCommunityCard, KeepCards
 from domain.poker.table import PokerTable
-from domain.seating import Cancel, Join, Leave, Start, invitation
+from domain.seating import invitation
+from domain.tables import Cancel, Join, Leave, Start
 from tests.domain.poker.players import ENDED, PLAYERS, Course, Played, best_declaration, games, lies, of, some
 
 STRANGER: Final = UUID(int=99)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from domain.dealing import Seeds
 from domain.decider import Command, Viewer
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.seating import Start
+from domain.tables import Start
 from domain.ticitaire.facts import PILES, Options, Spot
 from domain.ticitaire.rules import (
     TICITAIRE,

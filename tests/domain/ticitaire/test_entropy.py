@@ -29,7 +29,7 @@ from domain.lifecycle import (
     Resign,
     RunOutOfTime,
 )
-from domain.seating import Cancel, Leave, Start
+from domain.tables import Cancel, Leave, Start
 from domain.ticitaire.facts import Options, TableauDealt, TicitaireOpened
 from domain.ticitaire.rules import TICITAIRE, OpenTicitaire, TurnStock
 from domain.ticitaire.table import TicitaireTable

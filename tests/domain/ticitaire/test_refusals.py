@@ -12,7 +12,7 @@ import pytest
 import domain
 from domain.decider import Command
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.seating import Leave
+from domain.tables import Leave
 from domain.ticitaire.facts import Options, Spot
 from domain.ticitaire.rules import RecycleWaste, TakeBack, TurnStock
 from domain.ticitaire.table import TicitaireTable

@@ -25,7 +25,7 @@ from domain.lifecycle import (
     SeedsRevealed,
     TimedOut,
 )
-from domain.seating import Leave
+from domain.tables import Leave
 from domain.ticitaire.facts import (
     FACTS,
     CardsMoved,

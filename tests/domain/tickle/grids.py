@@ -16,7 +16,7 @@ from uuid import UUID
 from domain.cards import Card
 from domain.decider import Cell, fold
 from domain.lifecycle import changed
-from domain.seating import Join, Start
+from domain.tables import Join, Start
 from domain.tickle.grid import Grid, Laid
 from domain.tickle.rules import TICKLE, OpenTickle
 from domain.tickle.table import Got, TickleTable

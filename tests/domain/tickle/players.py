@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from domain.cards import DECK
 from domain.decider import Cell, Command, Viewer
-from domain.seating import Rematch, Seating
+from domain.tables import Rematch, Seating
 from domain.tickle.facts import DeckPart, LaidCard, Options
 from domain.tickle.grid import Laid, indexes
 from domain.tickle.hints import Laydowns, best_laydowns

@@ -18,7 +18,7 @@ from domain.cards import DECK, Card
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Fact, RuleViolation, Viewer
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime, SeedsRevealed
-from domain.seating import Cancel, Join, Leave, Start
+from domain.tables import Cancel, Join, Leave, Start
 from domain.tickle.facts import CardDrawn, LaidCard, TurnPassed
 from domain.tickle.hints import Hints, best_laydowns
 from domain.tickle.placement import can_lay

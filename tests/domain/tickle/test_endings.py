@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from domain.lifecycle import PlayerResigned, Resign
-from domain.seating import Leave
+from domain.tables import Leave
 from domain.tickle.facts import (
     Closing,
     Ending,

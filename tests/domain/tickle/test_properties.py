@@ -24,7 +24,8 @@ from domain.lifecycle import (
     SeedsRevealed,
     TimedOut,
 )
-from domain.seating import Cancel, Join, Leave, Start, invitation
+from domain.seating import invitation
+from domain.tables import Cancel, Join, Leave, Start
 from domain.tickle.facts import CardDrawn, HandRefilled, LaidCard, LaydownPlayed, TickleFinished, TurnPassed
 from domain.tickle.placement import can_lay
 from domain.tickle.rules import TICKLE, DeclineLaydown, DrawCard, LayDown

@@ -11,7 +11,7 @@ import pytest
 from domain import lifecycle, seating, turns
 from domain.decider import Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
-from domain.seating import Leave
+from domain.tables import Leave
 from domain.tickle import placement, rules
 from domain.tickle.facts import Closing, LaidCard, Options
 from domain.tickle.rules import MOST_CARDS_NAMED, TICKLE, DeclineLaydown, DrawCard, LayDown

@@ -20,7 +20,7 @@ from domain.lifecycle import (
     SeedsHeldBack,
     TimedOut,
 )
-from domain.seating import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Seating, Start
+from domain.tables import Cancel, Join, Leave, PlayerJoined, PlayerLeft, Seating, Start
 from domain.tickle.facts import (
     FACTS,
     CardDrawn,

@@ -15,7 +15,8 @@ import pytest
 from domain.cards import HIDDEN, Card
 from domain.dealing import Seeds
 from domain.decider import PUBLIC, Command, Fact, OpenCommand, RuleViolation, Viewer, fold
-from domain.seating import Join, Seating, invitation
+from domain.seating import invitation
+from domain.tables import Join, Seating
 from domain.tickle.facts import CardDrawn, DeckPart, HandRefilled, LaydownPlayed, Options, TurnPassed
 from domain.tickle.hints import Hints
 from domain.tickle.rules import TICKLE, DrawCard, LayDown, OpenTickle

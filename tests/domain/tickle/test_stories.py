@@ -15,7 +15,7 @@ from domain.cards import DECK
 from domain.dealing import deal_order
 from domain.decider import Command, Fact, Viewer, fold
 from domain.lifecycle import DeadlineExtended, ExtendDeadline, PlayerResigned, Resign, RunOutOfTime, TimedOut
-from domain.seating import Join, Seating, Start
+from domain.tables import Join, Seating, Start
 from domain.tickle.facts import (
     CardDrawn,
     Closing,

@@ -13,7 +13,7 @@ import pytest
 from domain.cards import DECK, Card
 from domain.decider import Command, Fact, fold
 from domain.lifecycle import changed
-from domain.seating import Join, Seating, Start
+from domain.tables import Join, Seating, Start
 from domain.tickle.facts import HandsDealt, LaidCard, LaydownPlayed, Options, TickleFinished, TurnPassed
 from domain.tickle.grid import Grid, Laid, set_of
 from domain.tickle.hints import Laydowns
