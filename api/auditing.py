@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from api.ids import read_id
+from api.records import game_of
 from domain.audit import Audited, Check, Receipt, Standing, audit
 from domain.notes import LogProof, NoteKey, read_proofs
 from domain.record_reading import read_each
@@ -117,18 +117,11 @@ def read_receipts(file: Path) -> list[Receipt]:
         if line.strip():
             try:
                 told = _Told.model_validate_json(line)
-                found.append(Receipt(_game(told.game), told.version, told.hash))
+                found.append(Receipt(game_of(told.game), told.version, told.hash))
             except (ValidationError, ValueError):
                 wanted = '{"game": "...", "version": 12, "hash": "..."}'
                 raise ValueError(f"{file}, line {number}: this is not a receipt, which looks like {wanted}") from None
     return found
-
-
-def _game(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        return read_id(text, "game")[1]
 
 
 # The report

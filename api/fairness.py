@@ -175,7 +175,8 @@ class Fairness:
     deal: UUID = strawberry.field(description="The deal that the seeds belong to.")
     commitment: str = strawberry.field(description="s_0, hex: what the server committed to before the deal.")
     seeds: list[str] | None = strawberry.field(
-        description="s_1, s_2, ... in hex: revealed when the game is over, null while they are sealed."
+        description="s_1, s_2, ... in hex: revealed when the game is over, or when they are held back no longer; null "
+        "while they are sealed."
     )
     entropies: list[PlayerEntropy] = strawberry.field(
         description="What players committed to, in the order of joining; empty where none did."

@@ -149,7 +149,7 @@ class Forbidden(Fault):
 
 
 class StillSealed(Forbidden):
-    """Cards were asked for that are open to everyone once the game is over, and to nobody who asks before."""
+    """Cards were asked for that are open to everyone once the seeds are revealed, and to nobody who asks before."""
 
     code = "STILL_SEALED"
 

@@ -43,17 +43,17 @@ def read_id(text: str, kind: str | None = None) -> tuple[str, UUID]:
         raise _no_id() from None
 
 
-def write_cursor(*at: int, of: str = "") -> str:
+def write_cursor(*at: int, of: str) -> str:
     """Return the cursor for reading on after a place in a list.
 
     Args:
         at: the place: a position in the log, or what else the list is ordered by.
-        of: which list; left out, the list of games.
+        of: which list.
     """
-    return _write(":".join(["after", *([_digest(of)] if of else []), *map(str, at)]) + _END)
+    return _write(":".join(["after", _digest(of), *map(str, at)]) + _END)
 
 
-def read_cursor(text: str | None, *, of: str = "") -> int | None:
+def read_cursor(text: str | None, *, of: str) -> int | None:
     """Return the position that a cursor stands for in a list.
 
     Raises:
@@ -63,7 +63,7 @@ def read_cursor(text: str | None, *, of: str = "") -> int | None:
     return found[0] if found else None
 
 
-def read_place(text: str | None, numbers: int, *, of: str = "") -> tuple[int, ...] | None:
+def read_place(text: str | None, numbers: int, *, of: str) -> tuple[int, ...] | None:
     """Return the place that a cursor stands for in a list that is ordered by so many numbers.
 
     Raises:
@@ -75,7 +75,7 @@ def read_place(text: str | None, numbers: int, *, of: str = "") -> tuple[int, ..
         told = _read(text)
         word, *found = told.removesuffix(_END).split(":")
         list_, place = found[:-numbers], found[-numbers:]
-        is_of_it = told.endswith(_END) and word == "after" and list_ == ([_digest(of)] if of else [])
+        is_of_it = told.endswith(_END) and word == "after" and list_ == [_digest(of)]
         if is_of_it and len(place) == numbers and all(map(_NUMBER.fullmatch, place)):
             read = tuple(map(int, place))
             if max(read) < 2**63:  # what the database can be asked for

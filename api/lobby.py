@@ -10,12 +10,11 @@ from uuid import UUID
 import strawberry
 
 from api.context import Info
-from api.faults import BadUserInput
 from api.games import Game, GameKind, Seat, show
-from api.ids import read_cursor, read_id, write_cursor, write_id
+from api.ids import read_cursor, write_cursor, write_id
 from api.nodes import PageInfo, page_size
 from api.players import Player, players_shown
-from api.results import read_label
+from api.results import player_uuid, read_label
 from projections.lobby import GameRow, Status
 
 __all__ = ["After", "First", "GameConnection", "GameFilter", "list_games"]
@@ -178,7 +177,7 @@ async def list_games(
         wanted.kind.value if wanted.kind else None,
         read_label(wanted.label),
     )
-    attending = player or _player(wanted.player_id)
+    attending = player or player_uuid(wanted.player_id, "playerId")
 
     def page() -> GameConnection:
         rows = world.lobby.games(
@@ -196,10 +195,3 @@ async def list_games(
         return GameConnection.of(rows, most, players_shown(world.accounts, uuids))
 
     return await world.blocking(page)
-
-
-def _player(id: str | None) -> UUID | None:
-    try:
-        return read_id(id, "player")[1] if id is not None else None
-    except ValueError as error:
-        raise BadUserInput(f"playerId: {error}") from None

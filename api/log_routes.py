@@ -109,8 +109,7 @@ async def _tile(world: World, request: Request) -> Response:
 
 async def _proof(world: World, request: Request) -> Response:
     game = _game(request.path_params["id"])
-    last = await _existing(world, lambda: world.games.newest(game))
-    proof = await world.blocking(lambda: world.prover.proof(game, last.seq))
+    proof = await _existing(world, lambda: world.prover.proof(game, world.games.newest(game).seq))
     return _shown(str(proof))
 
 

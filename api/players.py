@@ -206,17 +206,15 @@ class Player(Node):
         return tell(await info.context.players.load(self.uuid))
 
 
-def player(uuid: UUID, known: accounts.Player | None = None) -> Player:
-    """Show a player, whose account is looked up when it is asked for unless it is ``known``."""
-    return Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known or _UNREAD)
+def player(uuid: UUID, known: accounts.Player | _Unread | None = _UNREAD) -> Player:
+    """Show a player, whose account is looked up when it is asked for unless it is ``known``; None for no account."""
+    return Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known)
 
 
 def players_shown(accounts: Accounts, uuids: Collection[UUID]) -> dict[UUID, Player]:
     """Show players by their UUIDs, those without an account too, whose names are read at once; it blocks."""
     found = accounts.players(uuids)
-    return {
-        uuid: Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=found.get(uuid)) for uuid in uuids
-    }
+    return {uuid: player(uuid, found.get(uuid)) for uuid in uuids}
 
 
 async def must_find_player(info: Info, id: str) -> Player:
@@ -233,7 +231,7 @@ async def must_find_player(info: Info, id: str) -> Player:
     known = await info.context.players.load(uuid)
     if known is None and not await world.blocking(lambda: world.lobby.games(player=uuid, first=1)):
         raise NotFound("There is no such player. Take the id from the field `id` of a player.")
-    return Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known)
+    return player(uuid, known)
 
 
 @strawberry.type(description="A token, after it was issued: the secret itself is not kept.")
@@ -403,4 +401,4 @@ class PlayersMutation:
         if input.player_id != write_id("player", me):
             return invalid_input("This is not your own id: viewer.player.id tells it.", "playerId")
         _, left = await world.blocking(lambda: world.erasure.erase(me))
-        return PlayerErased(player=Player(id=input.player_id, uuid=me, known=None), games_left=left)
+        return PlayerErased(player=player(me, None), games_left=left)

@@ -14,7 +14,6 @@ from uuid import UUID
 import structlog
 
 from domain.merkle import (
-    EMPTY_ROOT,
     HASH_BYTES,
     WIDTH,
     NotProved,
@@ -84,11 +83,6 @@ class Prover:
         self._queries: Final = TreeQueries(self._ask)
         self._tiles: Final = CachedTiles(self._queries.tiles)
         self._proofs: Final = Proofs(self._tiles)
-
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing is signed or shown; None where it is."""
-        return self._refusal()
 
     def checkpoint(self) -> str | None:
         """Return the newest checkpoint as it was signed; None where there is none yet.
@@ -203,7 +197,7 @@ class Prover:
         root = self._proofs.root(size)
         path = self._proofs.consistency(size, checkpoint.size)
         verify_consistency(size, root, checkpoint.size, checkpoint.root, path)
-        return root if size else EMPTY_ROOT
+        return root
 
     def _tile(self, checkpoint: Checkpoint, id: TileId) -> bytes:
         """Return a tile as far as the checkpoint covers it.

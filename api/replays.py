@@ -13,9 +13,9 @@ from api.context import Info
 from api.facts import FactPresenters, GameEvent
 from api.faults import BadUserInput, StillSealed
 from api.games import REPLAY_EFFORT, Game, show
-from api.ids import read_id, write_id
+from api.ids import read_id
 from api.nodes import page_size
-from api.players import Player, display_name
+from api.players import Player, display_name, player
 from domain.application import GameNotFound, Moment
 from domain.decider import PUBLIC, Names, Position, Viewer
 from domain.game import Game as Record
@@ -184,10 +184,7 @@ class Replay:
 
         def page() -> ReplayPage:
             known = world.accounts.players(record.table.company)
-            people = {
-                uuid: Player(id=strawberry.ID(write_id("player", uuid)), uuid=uuid, known=known.get(uuid))
-                for uuid in record.table.company
-            }
+            people = {uuid: player(uuid, known.get(uuid)) for uuid in record.table.company}
             names = {seat: display_name(uuid, known.get(uuid)) for seat, uuid in enumerate(record.table.players, 1)}
             moments = world.games.passage(record, after=after_seq, first=most, hidden=hidden)
             nodes = [

@@ -22,7 +22,7 @@ from projections import ratings as rated
 from projections import results as finished
 
 __all__ = ["RESULTS_EFFORTS", "RESULTS_LENGTHS", "FinishedGame", "PlayedGameConnection", "ResultsQuery", "list_played"]
-__all__ += ["read_label"]
+__all__ += ["player_uuid", "read_label"]
 
 
 def read_label(label: str | None) -> str | None:
@@ -152,7 +152,12 @@ class FinishedGameFilter:
     )
 
 
-def _player_uuid(id: str | None, field: str) -> UUID | None:
+def player_uuid(id: str | None, field: str) -> UUID | None:
+    """Return the player of an id that a filter has in a field; None where it has none.
+
+    Raises:
+        BadUserInput: it is no id of a player.
+    """
     try:
         return read_id(id, "player")[1] if id is not None else None
     except ValueError as error:
@@ -189,7 +194,7 @@ class ResultsQuery:
         wanted, world, most = filter or FinishedGameFilter(), info.context.world, page_size(first)
         position = read_cursor(after, of=_FINISHED) or 0
         kind, label = wanted.kind.value if wanted.kind else None, read_label(wanted.label)
-        player, host = _player_uuid(wanted.player_id, "playerId"), _player_uuid(wanted.host_id, "hostId")
+        player, host = player_uuid(wanted.player_id, "playerId"), player_uuid(wanted.host_id, "hostId")
 
         def read() -> tuple[list[finished.FinishedGame], dict[UUID, Player]]:
             rows = world.standings.results.finished(

@@ -159,13 +159,13 @@ class Seams:
     def games(self, games: Sequence[UUID]) -> list[Game]:
         """Return games as they are now; those that can't be read are left out, and the log of the server says so."""
         found: list[Game] = []
-        for game in games:
-            try:
-                found.append(self._games.game(game))
-            except DATABASE_AWAY:
-                raise
-            except Exception:
-                _logger.exception("a game can't be read, and is not told")
+        for game, read in zip(games, self._games.several(games), strict=True):
+            if isinstance(read, Game):
+                found.append(read)
+            elif isinstance(read, DATABASE_AWAY):
+                raise read
+            else:
+                _logger.error("a game can't be read, and is not told", game=str(game), exc_info=read)
         return found
 
     def _position(self) -> int:

@@ -224,7 +224,8 @@ class _Signing:
         copied = self._read(written, f"the copy {self._copy.path}") if written is not None else None
         known = [signed for signed in (kept, copied) if signed is not None]
         for signed in known:
-            self._must_contain(signed)
+            if signed is kept or kept is None or signed.checkpoint != kept.checkpoint:
+                self._must_contain(signed)
         last = max(known, key=lambda signed: signed.checkpoint.size, default=None)
         if last is not None and last is not kept:
             self._insert(last)

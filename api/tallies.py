@@ -61,11 +61,6 @@ class Tally:
     """The hash of the last event: no other tally has it."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether the game is finished, or was cancelled."""
-        return self.status not in UNFINISHED
-
-    @property
     def is_joinable(self) -> bool:
         """Whether anyone may join now."""
         return self.status is Status.OPEN and not self.private and not self.closed and len(self.lines) < self.takes
@@ -123,7 +118,7 @@ def status_of(table: Table) -> Status:
 
 def is_private(opened: GameOpened) -> bool:
     """Whether only those join who are invited: to a private table, or to a rematch."""
-    return isinstance(opened, TableOpened) and (opened.options.private or opened.rematch is not None)
+    return isinstance(opened, TableOpened) and opened.by_invitation
 
 
 def _waiting(table: Table) -> tuple[TallyLine, ...]:

@@ -228,7 +228,10 @@ class Games:
 
         def prepare() -> _Request:
             # On disk before the event that commits to it; where the game is there already, its seeds are there too.
-            unopened = self._unfolded(game_id, decider, self._vault.draw(game_id, decider.deals))
+            drawn = self._vault.draw(game_id, decider.deals)
+            if len(drawn) < decider.deals:
+                raise KeyReused  # for a kind with fewer deals, whose opening was refused: these seeds would run out
+            unopened = self._unfolded(game_id, decider, drawn)
 
             def decide(game: Game | None, now: datetime) -> _Step | _Repeat:
                 cause = _cause(player, command, key, now)
@@ -559,6 +562,14 @@ class Games:
 
     # What is kept in memory
 
+    def several(self, game_ids: Sequence[UUID]) -> list[Game | Exception | None]:
+        """Return games as they are now, read together: in one's place why it can't be read, None where there is none.
+
+        Raises:
+            OperationalError: the database is away.
+        """
+        return self._read(game_ids)[0]
+
     def _read(self, game_ids: Sequence[UUID]) -> tuple[list[Game | Exception | None], datetime]:
         """Return the games as the log has them, or why one can't be read, and the database's time."""
         known = [self._known.get(game_id) for game_id in game_ids]
@@ -597,13 +608,15 @@ class Games:
         if isinstance(last, SeedsRevealed):
             seeds: Seeds | None = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
         else:
-            seeds = self._sealed(opened)
+            seeds = self._sealed(game_id, opened)
             if seeds is None and not isinstance(last, CLOSING):
                 decider = _for_reading(decider)
         return self._unfolded(game_id, decider, seeds)
 
-    def _sealed(self, opened: GameOpened) -> Seeds | None:
-        """Return the seeds that an opening commits to; None where they are not here."""
+    def _sealed(self, game_id: UUID, opened: GameOpened) -> Seeds | None:
+        """Return the seeds that an opening commits to; None where they are not here, or are another game's."""
+        if opened.deal != game_id:  # a record may name any deal, and whoever sits there would be told its cards
+            return None
         try:
             seeds = self._vault.open(opened.deal)
         except NotSealedHere:

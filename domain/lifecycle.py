@@ -213,7 +213,7 @@ class Table:
     deadline: datetime | None = None
     """When the time runs out that is running now."""
     seeds: Seeds | None = field(default=None, repr=False)
-    """Known to the server, and after the game to everyone. Without them the hidden cards are unknown."""
+    """Known to the server, and once they are revealed to everyone. Without them the hidden cards are unknown."""
 
     @property
     def over(self) -> bool:

@@ -81,6 +81,11 @@ class TableOpened(EntropyOpened):
     """Null where it is no rematch."""
 
     @property
+    def by_invitation(self) -> bool:
+        """Whether only those join who are invited: to a private table, or to a rematch."""
+        return self.options.private or self.rematch is not None
+
+    @property
     def takes(self) -> int:
         """How many players it takes at most."""
         return min(self.options.seats, len(self.rematch.players)) if self.rematch else self.options.seats

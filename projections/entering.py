@@ -202,9 +202,8 @@ def _numbers(cursor: Cursor[DictRow], wanted: Sequence[Scoreboard]) -> dict[Scor
             new.append(last + len(new) + 1)
         numbers[each] = new[-1] if number is None else number
     if new:
-        added = [
-            (board.name, period.span, period.name) for board, period in wanted if numbers[board, period] in set(new)
-        ]
+        fresh = set(new)
+        added = [(board.name, period.span, period.name) for board, period in wanted if numbers[board, period] in fresh]
         cursor.execute(
             "INSERT INTO scoreboards SELECT * FROM unnest(%b::integer[], %b::text[], %b::text[], %b::text[])",
             (new, *map(list, zip(*added, strict=True))),

@@ -138,7 +138,7 @@ class Lobby:
                 at = event.cause.at
                 takes, private = 1, False
                 if isinstance(fact, TableOpened):
-                    takes, private = fact.takes, fact.options.private or fact.rematch is not None
+                    takes, private = fact.takes, fact.by_invitation
                 cursor.execute(
                     "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
                     (

@@ -120,7 +120,9 @@ class TicitaireMutation:
             return invalid_input("At least one move is taken back.", "moves")
         return await play(info, input, lambda seat: rules.TakeBack(seat=seat, moves=input.moves))
 
-    @strawberry.mutation(description="Give up (ruling S9). The game is over and its seed is revealed.")
+    @strawberry.mutation(
+        description="Give up (ruling S9). The game is over, and its seed is revealed unless it is held back."
+    )
     async def give_up_ticitaire(self, info: Info, input: Annotated[PlayInput, Input]) -> CommandResult:
         """Give up."""
         return await play(info, input, lambda seat: Resign(seat=seat), kind=rules.TICITAIRE.kind)

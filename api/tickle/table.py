@@ -265,8 +265,8 @@ class TickleGame(Game):
             raise BadUserInput(f"`seat` is 1 to {seats}." if seats else "There are no hands before the deal.")
         if seat != self.viewer.seat and not self.viewer.everything and self._table.revealed is None:
             raise BadUserInput(
-                "The hands of others are not open before the game is over; after it, also those of the past are, in "
-                "`position(version, revealed: true)`."
+                "The hands of others are not open before the seeds of the game are revealed; from then on, also those "
+                "of the past are, in `position(version, revealed: true)`."
             )
         return seat if known else None
 

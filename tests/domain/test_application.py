@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,12 +16,23 @@ import psycopg
 import pytest
 from eventsourcing.persistence import DatabaseError, IntegrityError, OperationalError, StoredEvent
 
-from domain.application import GameNotFound, Games, KeyReused, NotSeated, Outcome, Undecided, VersionConflict
+from domain.application import (
+    GameNotFound,
+    Games,
+    KeyReused,
+    NotSeated,
+    Outcome,
+    Undecided,
+    VersionConflict,
+)
 from domain.decider import PUBLIC, Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, Resign, RunOutOfTime
+from domain.poker.rules import OpenPoker
 from domain.storage import Datastore, EventRecorder, LogBusy, NoConnection
 from domain.ticitaire.facts import Options, Spot
 from domain.ticitaire.rules import MoveCards, OpenTicitaire, TakeBack, TurnStock
+from domain.tickle.facts import Options as TickleOptions
+from domain.tickle.rules import TICKLE, OpenTickle
 from domain.vault import Keyring, ServerKey, Vault
 
 ADA = UUID(int=1)
@@ -188,6 +200,16 @@ def test_the_same_key_opens_the_same_game(games: Games) -> None:
 
 def test_another_players_key_opens_another_game(games: Games) -> None:
     assert open_game(games, key="a game").game.id != open_game(games, player=BOB, key="a game").game.id
+
+
+def test_the_key_of_a_refused_opening_opens_no_game_that_needs_more_seeds_than_were_drawn_for_it(games: Games) -> None:
+    for_ever = TickleOptions(sealed_until=datetime(2999, 1, 1, tzinfo=UTC))
+    with pytest.raises(RuleViolation):
+        games.open("tickle", OpenTickle(player=ADA, options=for_ever), player=ADA, key="a game of ada")
+    with pytest.raises(KeyReused):
+        games.open("poker", OpenPoker(player=ADA), player=ADA, key="a game of ada")
+    opened = games.open("tickle", OpenTickle(player=ADA), player=ADA, key="a game of ada")
+    assert len(opened.game.table.seeds) == TICKLE.deals
 
 
 def test_an_opening_key_with_other_options_is_refused(games: Games) -> None:

@@ -12,13 +12,16 @@ from domain import archive
 from domain.application import Games, SealedElsewhere
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.dealing import Seeds
-from domain.decider import PUBLIC, Viewer
-from domain.events import Event, player_actor
-from domain.lifecycle import Resign
+from domain.decider import PUBLIC, Command, Viewer
+from domain.events import GENESIS, Event, chain, player_actor
+from domain.lifecycle import Resign, RunOutOfTime
 from domain.record_reading import read_record, read_records
 from domain.records import Record, write_record
 from domain.storage import EventRecorder, log_after
+from domain.tables import Join, Start
 from domain.ticitaire.rules import OpenTicitaire, TurnStock
+from domain.tickle.facts import Options as TickleOptions
+from domain.tickle.rules import OpenTickle
 from domain.vault import Vault
 from tests.domain.test_records import GAMES, RECORDS, TICITAIRE, TICKLE
 
@@ -220,3 +223,24 @@ def test_who_opened_a_game_elsewhere_is_told_so_again_here(recorder: EventRecord
         running.game, lambda seat: OpenTicitaire(player=player), player=player, expected_version=None, key="command 0"
     )
     assert (again.repeated, again.game.version) == (True, 3)
+
+
+def test_a_record_that_names_the_deal_of_another_game_opens_no_seal(recorder: EventRecorder, games: Games) -> None:
+    bob, eve = UUID(int=2), UUID(int=3)
+    game = games.open("tickle", OpenTickle(player=ADA, options=TickleOptions(seats=2)), player=ADA, key=None).game.id
+    coming: tuple[tuple[UUID, Command], ...] = (bob, Join(player=bob)), (ADA, Start(player=ADA))
+    for player, command in coming:
+        games.handle(game, lambda _, c=command: c, player=player, expected_version=None, key=None, seated=False)  # type: ignore[misc]
+    events = games.events(game, after=0, first=100)
+    seated = [
+        event.fact.model_copy(update={"player": eve}) if getattr(event.fact, "player", None) == bob else event.fact
+        for event in events
+    ]
+    forged = chain(uuid4(), 0, GENESIS, seated, events[0].cause)
+    assert taken(recorder, read_record(write_record(forged))) == [True]
+    table = games.game(forged[0].game).table
+    assert (table.seeds, table.deck) == (None, None)
+    with pytest.raises(SealedElsewhere):
+        games.handle(forged[0].game, lambda seat: Resign(seat=seat), player=eve, expected_version=None, key=None)
+    with pytest.raises(SealedElsewhere):
+        games.act(forged[0].game, RunOutOfTime())
