@@ -1,0 +1,254 @@
+"""``tic export``, ``import``, ``replay`` and ``audit``: games as records, from the log, into it, and by themselves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from api.accounts import Accounts
+from api.archives import lines_in, writing
+from api.auditing import FileReport, audited, read_proof_files, read_receipts, shown, told, unmet
+from api.faults import Fault
+from api.players import display_name
+from api.records import game_of
+from api.replaying import HAS_KEYS, Reel, keyboard, watch
+from api.replays import ReplayView
+from api.settings import Settings
+from api.shell import datastore_of, err, fail, out, progress_bar
+from domain.archive import HeldOtherwise, events_up_to, holds, take_in
+from domain.audit import Audited, Receipt
+from domain.decider import Names
+from domain.events import Event
+from domain.games import FACT_TYPES, RULESETS
+from domain.lifecycle import GameOpened, PlayerSeated
+from domain.notes import LogProof, NoteKey
+from domain.record_reading import lines_of, read_record, read_records
+from domain.records import BrokenRecord, Record, write_record
+from domain.storage import EventRecorder, log_end
+from domain.telling import NOBODY_NAMED
+
+__all__ = ["record_app"]
+
+record_app = typer.Typer()
+
+
+def _game(text: str) -> UUID:
+    try:
+        return game_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}, or the game's UUID") from None
+
+
+@record_app.command("export")
+def export_records(
+    games: Annotated[
+        list[UUID] | None, typer.Argument(parser=_game, help="The games' ids or UUIDs.", metavar="[GAME]...")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every game of the log.")] = False,
+    kind: Annotated[str | None, typer.Option(help=f"Only games of this kind: {', '.join(RULESETS)}.")] = None,
+    label: Annotated[str | None, typer.Option(help="Only games that bear this label.")] = None,
+    since: Annotated[
+        int | None, typer.Option(min=0, help="Only games with an event after this position in the log; each whole.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file instead of printing; compressed if its name ends in .gz.")
+    ] = None,
+) -> None:
+    """Write games as records, in the order of the log: lines of JSON with the exact bytes of every event."""
+    if bool(games) == (every or not (since is None and kind is None and label is None)):
+        raise typer.BadParameter(
+            "name the games, or ask for --all of them, those of a --kind, with a --label, or --since a position"
+        )
+    if kind not in (None, *RULESETS):
+        raise typer.BadParameter(f"there is no kind {kind!r}; there are: {', '.join(RULESETS)}")
+    topics = [fact.topic for fact in FACT_TYPES.values() if issubclass(fact, GameOpened) and kind in (None, fact.kind)]
+    with datastore_of(Settings.load()) as datastore:
+        recorder, events = EventRecorder(datastore), 0
+        with datastore.transaction() as cursor:
+            end = log_end(cursor)  # before the list is made, so that whatever comes after is after it
+        found = recorder.opened(topics, changed_after=since or 0, among=games, label=label)
+        if missing := set(games or ()).difference(found):
+            fail(f"there is no game {', '.join(sorted(map(str, missing)))}")
+        with writing(output) as write, progress_bar() as progress:
+            for game in progress.track(found, description="Exporting games"):
+                if last := recorder.newest(game):
+                    write(write_record(events_up_to(last, recorder.span)))
+                    events += last.seq
+    err.print(f"Games: {len(found)}. Events: {events}. For what comes later: --since {end}")
+
+
+@record_app.command("import")
+def import_records(files: Annotated[list[Path], typer.Argument(help="Files of records; .gz if compressed.")]) -> None:
+    """Take the games of records into the store, for reading and replaying.
+
+    A file is checked whole before any of it is taken in. A game that the store holds already is passed over if it has
+    every event of the record; if not, the file is refused.
+    """
+    with datastore_of(Settings.load()) as datastore:
+        recorder = EventRecorder(datastore)
+        for file in files:
+            taken: list[bool] = []
+            try:
+                for record in _records(file, "Checking"):
+                    holds(recorder, record)
+                taken += take_in(recorder, _records(file, "Importing"))
+            except OSError as error:
+                fail(f"{file} can't be read: {error.strerror or error}")
+            except BrokenRecord as error:
+                fail(f"{file}, {error}")
+            except HeldOtherwise as error:
+                fail(f"{file}, line {error.record.line}: {error}")
+            err.print(f"{file}: games taken in: {sum(taken)}; here already: {taken.count(False)}.", markup=False)
+
+
+def _records(file: Path, doing: str) -> Iterator[Record]:
+    with lines_in(file) as (lines, position), progress_bar() as progress:
+        task = progress.add_task(f"{doing} {escape(file.name)}", total=file.stat().st_size)
+        for record in read_records(lines):
+            progress.update(task, completed=position())
+            yield record
+        progress.update(task, completed=position())
+
+
+@record_app.command("replay")
+def replay(
+    game: Annotated[
+        str,
+        typer.Argument(
+            help="A file with one record (.gz if compressed), - for one that comes in, or a game's id or UUID.",
+            metavar="FILE|GAME",
+        ),
+    ],
+    seen_as: Annotated[
+        ReplayView,
+        typer.Option(
+            "--as", case_sensitive=False, help="Whose eyes it is seen with; others than PUBLIC's once it is over."
+        ),
+    ] = ReplayView.PUBLIC,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print a sentence for each event, as where there is no terminal.")
+    ] = False,
+    notation: Annotated[bool, typer.Option("--notation", help="Print the game in short: docs/notation.md.")] = False,
+    pace: Annotated[
+        float, typer.Option(min=0.05, max=60, help="Seconds for each position where it plays by itself.")
+    ] = 1.0,
+) -> None:
+    """Play a game again in a terminal, forwards and backwards: a record, or a game of the log."""
+    try:
+        events, names = _told_of(game)
+        reel = Reel(events, seen_as, names)
+    except Fault as error:
+        fail(error.message)
+    screen = Console(highlight=False)
+    if notation:
+        out.print(*reel.notation(), sep="\n", markup=False)
+    elif plain or not screen.is_terminal or screen.is_dumb_terminal:
+        for seq in range(1, len(reel) + 1):
+            out.print(f"{seq:>4}  {reel.words(seq)}", markup=False)
+    elif not HAS_KEYS:
+        fail("there are no keys to be read on Windows: ask for --plain or --notation")
+    else:
+        try:
+            with keyboard() as keys:
+                watch(reel, screen, keys, pace=pace)
+        except OSError as error:
+            fail(f"no keys can be read here ({error.strerror or error}): ask for --plain or --notation")
+
+
+@record_app.command("audit")
+def audit_records(
+    files: Annotated[list[Path], typer.Argument(help="Files of records, as `tic export` writes them; .gz if packed.")],
+    key: Annotated[
+        str | None, typer.Option(help="The verifier key of the log, or a file that holds it: from the operator.")
+    ] = None,
+    proofs: Annotated[
+        list[Path] | None, typer.Option(help="Files of proofs that the log has these games: /games/GAME.tlog-proof.")
+    ] = None,
+    receipts: Annotated[
+        Path | None, typer.Option(help="Receipts that players kept: lines of JSON with `game`, `version` and `hash`.")
+    ] = None,
+    without_log: Annotated[bool, typer.Option(help="Check the games alone, not that a signed log has them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a report for machines.")] = False,
+) -> None:
+    """Check games from their records alone: the chain, the deal, every move by the rules, the result, the log's proof.
+
+    It needs no database and no network. The exit status is 0 only if everything holds, and 1 if something is wrong or
+    can't be told; games that were cancelled hold.
+    """
+    if without_log == (key is not None) or (without_log and proofs):
+        raise typer.BadParameter("give the log's --key and --proofs, or say --without-log to check the games alone")
+    trusted = None if key is None else _note_key(key)
+    try:
+        found = read_proof_files(proofs or [])
+        kept = read_receipts(receipts) if receipts else []
+        reports = [_audited(file, trusted, found, kept) for file in files]
+    except OSError as error:
+        fail(f"{error.filename} can't be read: {error.strerror or error}")
+    except ValueError as error:
+        fail(str(error))
+    missed = unmet(reports, kept)
+    if as_json:
+        sys.stdout.write(told(reports, missed))
+    else:
+        out.print(shown(reports, missed))
+    raise typer.Exit(0 if all(report.holds for report in reports) and not missed else 1)
+
+
+def _note_key(key: str) -> NoteKey:
+    """Read a verifier key, or the file that holds one."""
+    try:
+        return NoteKey.parse(Path(key).read_text(encoding="utf-8") if Path(key).is_file() else key)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"--key is neither a verifier key nor a file that holds one: {error}") from None
+
+
+def _audited(
+    file: Path, key: NoteKey | None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt]
+) -> FileReport:
+    found: list[Audited | BrokenRecord] = []
+    with lines_in(file) as (lines, position), progress_bar() as progress:
+        task = progress.add_task(f"Auditing {escape(file.name)}", total=file.stat().st_size)
+        for game in audited(lines, key=key, proofs=proofs, receipts=receipts):
+            found.append(game)
+            progress.update(task, completed=position())
+        progress.update(task, completed=position())
+    return FileReport(str(file), tuple(found))
+
+
+def _told_of(game: str) -> tuple[Sequence[Event], Names]:
+    """Return all events of the game that a record holds, or the log; of the log, with what its seats are called."""
+    try:
+        if game == "-":
+            return read_record(lines_of(sys.stdin.buffer)).events, NOBODY_NAMED
+        if (file := Path(game)).is_file():
+            with lines_in(file) as (lines, _):
+                return read_record(lines).events, NOBODY_NAMED
+    except BrokenRecord as error:
+        fail(f"{'the record' if game == '-' else game}, {error}")
+    except OSError as error:
+        fail(f"{game} can't be read: {error.strerror or error}")
+    try:
+        id_ = game_of(game)
+    except ValueError:
+        fail(f"{game} is neither a file nor the id of a game")
+    with datastore_of(Settings.load()) as datastore:
+        recorder = EventRecorder(datastore)
+        last = recorder.newest(id_)
+        if last is None:
+            fail(f"there is no game {game}")
+        events = tuple(events_up_to(last, recorder.span))
+        return events, _names_in(events, Accounts(datastore))
+
+
+def _names_in(events: Iterable[Event], accounts: Accounts) -> Names:
+    """Return what the seats of a game are called: those who erased their names by a pseudonym."""
+    seated = {event.fact.seat: event.fact.player for event in events if isinstance(event.fact, PlayerSeated)}
+    known = accounts.players(set(seated.values()))
+    return {seat: display_name(player, known.get(player)) for seat, player in seated.items()}
