@@ -137,6 +137,7 @@ class _House:
             live=live,
             seams=seams,
             prover=prover,
+            receipt=signer.receipt if signer else lambda *_: None,
             kinds=KINDS,
             threads=threads,
         )

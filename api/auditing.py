@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from api.records import game_of
-from domain.audit import Audited, Check, Receipt, Standing, audit
-from domain.notes import LogProof, NoteKey, read_proofs
+from domain.audit import Audited, Check, Standing, Wrong, audit
+from domain.merkle import HASH_BYTES
+from domain.notes import LogProof, NoteKey, Receipt
 from domain.record_reading import read_each
 from domain.records import BrokenRecord
 
-__all__ = ["REPORT", "FileReport", "audited", "read_proof_files", "read_receipts", "shown", "told", "unmet"]
+__all__ = ["REPORT", "Auditor", "FileReport", "shown", "told"]
 
 REPORT: Final = "tic/audit/v1"
 
@@ -46,82 +44,60 @@ class FileReport:
         return bool(self.games) and all(isinstance(game, Audited) and game.holds for game in self.games)
 
 
-def audited(
-    lines: Iterator[bytes], *, key: NoteKey | None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt]
-) -> Iterator[Audited | BrokenRecord]:
-    """Audit the records of a file one by one; broken ones are told, and passed over."""
-    told_of = defaultdict[UUID, list[Receipt]](list)
-    for receipt in receipts:
-        told_of[receipt.game].append(receipt)
-    for record in read_each(lines):
-        if isinstance(record, BrokenRecord):
-            yield record
-        else:
-            yield audit(record, proof=proofs.get(record.game), key=key, receipts=told_of.get(record.game, ()))
+class Auditor:
+    """Audits files one after the other, and what they hold against each other."""
+
+    def __init__(
+        self, *, key: NoteKey | None = None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt] = ()
+    ) -> None:
+        """Take what the audit of each game takes (``audit``): of all games."""
+        self._key: Final = key
+        self._proofs: Final = proofs
+        self._receipts: Final = defaultdict[UUID, list[Receipt]](list)
+        for receipt in receipts:
+            self._receipts[receipt.game].append(receipt)
+        self._seen: Final[dict[UUID, _Seen]] = {}
+
+    def audited(self, file: str, lines: Iterator[bytes]) -> Iterator[Audited | BrokenRecord]:
+        """Audit the records of a file one by one; broken ones are told, and passed over."""
+        for record in read_each(lines):
+            if isinstance(record, BrokenRecord):
+                yield record
+                continue
+            game = record.game
+            found = audit(record, proof=self._proofs.get(game), key=self._key, receipts=self._receipts.get(game, ()))
+            seen = _Seen(file, record.line, b"".join(bytes.fromhex(event.hash) for event in record.events))
+            yield _compared(found, seen, before) if (before := self._seen.get(game)) else found
+            self._seen[game] = max(seen, before or seen, key=lambda seen: len(seen.hashes))
+
+    def unmet(self) -> list[Receipt]:
+        """Return the receipts of games that no file has had: a log that leaves a game out departs from them too."""
+        return [receipt for game, kept in self._receipts.items() if game not in self._seen for receipt in kept]
 
 
-def unmet(reports: Sequence[FileReport], receipts: Sequence[Receipt]) -> list[Receipt]:
-    """Return the receipts of games that none of the files has: a log that leaves a game out departs from them too."""
-    had = {game.game for report in reports for game in _audited(report)}
-    return [receipt for receipt in receipts if receipt.game not in had]
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A record that was audited."""
+
+    file: str
+    line: int
+    hashes: bytes
+    """Of its events, one after the other."""
 
 
-# What an auditor brings
+def _compared(found: Audited, here: _Seen, before: _Seen) -> Audited:
+    """Return what an audit has found, with how the record stands to an earlier one of the same game."""
+    place = f"{before.file}, line {before.line}"
+    for seq, (hash_, other) in enumerate(zip(_each(here.hashes), _each(before.hashes), strict=False), 1):
+        if hash_ != other:
+            message = f"this game is in {place}, too, with another event {seq}: one of the two is not the log's"
+            wrong = Wrong(Check.RECORD, here.line + seq, message)
+            return replace(found, checks={**found.checks, Check.RECORD: Standing.WRONG}, wrong=wrong)
+    return replace(found, remarks=(*found.remarks, f"this game is in {place}, too"))
 
 
-def read_proof_files(files: Sequence[Path]) -> dict[UUID, LogProof]:
-    """Read files of proofs, each of which names its game in the `extra` line.
-
-    Raises:
-        OSError: a file can't be read.
-        ValueError: it holds something else than proofs.
-    """
-    found: dict[UUID, LogProof] = {}
-    for file in files:
-        try:
-            for proof in read_proofs(file.read_text(encoding="utf-8")):
-                found[_game_named(proof)] = proof
-        except UnicodeDecodeError:
-            raise ValueError(f"{file}: this is not a proof: it is not text") from None
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from None
-    return found
-
-
-def _game_named(proof: LogProof) -> UUID:
-    try:
-        return UUID(proof.extra.decode("ascii"))
-    except ValueError:
-        raise ValueError("this proof does not name its game: `extra` is the game's UUID, in base64") from None
-
-
-class _Told(BaseModel):
-    """A receipt as a client kept it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-    game: str
-    version: int
-    hash: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-
-
-def read_receipts(file: Path) -> list[Receipt]:
-    """Read receipts, a JSON object a line: `game` (an id or a UUID), `version` and `hash`, as a client was answered.
-
-    Raises:
-        OSError: the file can't be read.
-        ValueError: a line is no receipt.
-    """
-    found = []
-    for number, line in enumerate(file.read_bytes().splitlines(), 1):
-        if line.strip():
-            try:
-                told = _Told.model_validate_json(line)
-                found.append(Receipt(game_of(told.game), told.version, told.hash))
-            except (ValidationError, ValueError):
-                wanted = '{"game": "...", "version": 12, "hash": "..."}'
-                raise ValueError(f"{file}, line {number}: this is not a receipt, which looks like {wanted}") from None
-    return found
+def _each(hashes: bytes) -> Iterator[bytes]:
+    return (hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES))
 
 
 # The report
@@ -181,11 +157,15 @@ def _audited(report: FileReport) -> list[Audited]:
 
 
 def _sum(reports: Sequence[FileReport], missed: Sequence[Receipt]) -> Text:
-    games = [game for report in reports for game in report.games]
-    hold = sum(isinstance(game, Audited) and game.holds for game in games)
-    wrong = sum(isinstance(game, BrokenRecord) or game.wrong is not None for game in games)
-    left = len(games) - hold - wrong
-    if games and hold == len(games) and not missed:
-        return Text(f"Everything holds: {hold} of {len(games)} games.", "bold green")
-    words = f"Games: {len(games)}. Everything holds: {hold}. Something is wrong: {wrong}. Not all can be told: {left}."
+    records = [game for report in reports for game in report.games]
+    hold = sum(isinstance(game, Audited) and game.holds for game in records)
+    wrong = sum(isinstance(game, BrokenRecord) or game.wrong is not None for game in records)
+    left = len(records) - hold - wrong
+    if records and hold == len(records) and not missed:
+        games = len({game.game for report in reports for game in _audited(report)})
+        twice = "" if games == len(records) else f", in {len(records)} records"
+        return Text(f"Everything holds: {games} of {games} games{twice}.", "bold green")
+    words = (
+        f"Records: {len(records)}. Everything holds: {hold}. Something is wrong: {wrong}. Not all can be told: {left}."
+    )
     return Text(words, "bold red" if wrong or missed else "bold yellow")

@@ -85,6 +85,7 @@ class World:
         live: Live,
         seams: Seams,
         prover: Prover,
+        receipt: Callable[[UUID, int, str], str | None],
         kinds: Mapping[str, Kind],
         threads: int,
     ) -> None:
@@ -100,6 +101,8 @@ class World:
         self.player_watch: Final = PlayerWatch(live, seams, self._patiently)
         self.prover: Final = prover
         """Shows the log as a whole."""
+        self.receipt: Final = receipt
+        """Signs what is told after a command: game, version, hash; None where nothing is signed."""
         self.kinds: Final = kinds
         """How each kind of game is shown."""
         self.facts: Final = {fact: presenter for kind in kinds.values() for fact, presenter in kind.facts.items()}

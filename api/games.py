@@ -358,10 +358,19 @@ class CommandAccepted:
     game: Game = strawberry.field(description="The game after the command, as you may see it.")
     events: list[GameEvent] = strawberry.field(description="What happened.")
     version: int = strawberry.field(description="The game's version after it.")
-    hash: str = strawberry.field(description="The hash of the last event: your receipt.")
+    hash: str = strawberry.field(description="The hash of the last event. It fixes the whole game up to there.")
     repeated: bool = strawberry.field(
         description="Whether the idempotency key had been answered before: then this is the first answer again."
     )
+
+    @strawberry.field(
+        description="Your receipt: a note that names the game, this version and this hash, signed with the log's key. "
+        "Keep it: with it anyone can show that the log was altered later. `tic audit --receipts` reads a file of them, "
+        "one after the other. Null where this server signs nothing: `log.refusal` says why."
+    )
+    def receipt(self, info: Info) -> str | None:
+        """Return the note."""
+        return info.context.world.receipt(self.game.record.id, self.version, self.hash)
 
 
 CommandResult: TypeAlias = Annotated[

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 from uuid import UUID
 
 import typer
@@ -14,21 +15,23 @@ from rich.markup import escape
 
 from api.accounts import Accounts
 from api.archives import lines_in, writing
-from api.auditing import FileReport, audited, read_proof_files, read_receipts, shown, told, unmet
+from api.auditing import Auditor, FileReport, shown, told
+from api.evidence import read_proof_files, read_receipts
 from api.faults import Fault
 from api.players import display_name
+from api.proving import LogUnproved, NotYetSigned, Prover
 from api.records import game_of
 from api.replaying import HAS_KEYS, Reel, keyboard, watch
 from api.replays import ReplayView
 from api.settings import Settings
 from api.shell import datastore_of, err, fail, out, progress_bar
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
-from domain.audit import Audited, Receipt
+from domain.audit import Audited
 from domain.decider import Names
 from domain.events import Event
 from domain.games import FACT_TYPES, RULESETS
 from domain.lifecycle import GameOpened, PlayerSeated
-from domain.notes import LogProof, NoteKey
+from domain.notes import NoteKey
 from domain.record_reading import lines_of, read_record, read_records
 from domain.records import BrokenRecord, Record, write_record
 from domain.storage import EventRecorder, log_end
@@ -60,6 +63,9 @@ def export_records(
     output: Annotated[
         Path | None, typer.Option(help="Write to this file instead of printing; compressed if its name ends in .gz.")
     ] = None,
+    proofs: Annotated[
+        Path | None, typer.Option(help="Write to this file the proofs that the signed log has them, for `tic audit`.")
+    ] = None,
 ) -> None:
     """Write games as records, in the order of the log: lines of JSON with the exact bytes of every event."""
     if bool(games) == (every or not (since is None and kind is None and label is None)):
@@ -76,12 +82,51 @@ def export_records(
         found = recorder.opened(topics, changed_after=since or 0, among=games, label=label)
         if missing := set(games or ()).difference(found):
             fail(f"there is no game {', '.join(sorted(map(str, missing)))}")
-        with writing(output) as write, progress_bar() as progress:
+        proved = _Proofs(Prover(datastore, refusal=lambda: None, key=None))
+        with (
+            writing(output) as write,
+            writing(proofs) if proofs else nullcontext() as write_proof,
+            progress_bar() as progress,
+        ):
             for game in progress.track(found, description="Exporting games"):
                 if last := recorder.newest(game):
                     write(write_record(events_up_to(last, recorder.span)))
                     events += last.seq
+                    if write_proof:
+                        write_proof(proved.of(last))
     err.print(f"Games: {len(found)}. Events: {events}. For what comes later: --since {end}")
+    if proofs:
+        err.print(proved.told())
+
+
+class _Proofs:
+    """Proofs of games, and how many have none."""
+
+    def __init__(self, prover: Prover) -> None:
+        self._prover: Final = prover
+        self._proved = self._unsigned = 0
+
+    def of(self, last: Event) -> Iterator[bytes]:
+        """Yield the proof of a game's last event, where a checkpoint covers it."""
+        try:
+            proof = self._prover.proof(last.game, last.seq)
+        except NotYetSigned:
+            self._unsigned += 1
+        except LogUnproved as error:
+            fail(str(error))
+        else:
+            self._proved += 1
+            yield str(proof).encode()
+
+    def told(self) -> str:
+        """Say how many there are."""
+        said = f"Proofs: {self._proved}."
+        if not self._unsigned:
+            return said
+        return (
+            f"{said} Not covered by a checkpoint yet: {self._unsigned}. One is signed every few seconds by a running"
+            " server that has the log's key: export again then"
+        )
 
 
 @record_app.command("import")
@@ -172,7 +217,8 @@ def audit_records(
         list[Path] | None, typer.Option(help="Files of proofs that the log has these games: /games/GAME.tlog-proof.")
     ] = None,
     receipts: Annotated[
-        Path | None, typer.Option(help="Receipts that players kept: lines of JSON with `game`, `version` and `hash`.")
+        list[Path] | None,
+        typer.Option(help="Files of receipts that players kept: as signed, or JSON: `game`, `version` and `hash`."),
     ] = None,
     without_log: Annotated[bool, typer.Option(help="Check the games alone, not that a signed log has them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a report for machines.")] = False,
@@ -187,13 +233,14 @@ def audit_records(
     trusted = None if key is None else _note_key(key)
     try:
         found = read_proof_files(proofs or [])
-        kept = read_receipts(receipts) if receipts else []
-        reports = [_audited(file, trusted, found, kept) for file in files]
+        kept = read_receipts(receipts or [], trusted)
+        auditor = Auditor(key=trusted, proofs=found, receipts=kept)
+        reports = [_audited(file, auditor) for file in files]
     except OSError as error:
         fail(f"{error.filename} can't be read: {error.strerror or error}")
     except ValueError as error:
         fail(str(error))
-    missed = unmet(reports, kept)
+    missed = auditor.unmet()
     if as_json:
         sys.stdout.write(told(reports, missed))
     else:
@@ -209,13 +256,11 @@ def _note_key(key: str) -> NoteKey:
         raise typer.BadParameter(f"--key is neither a verifier key nor a file that holds one: {error}") from None
 
 
-def _audited(
-    file: Path, key: NoteKey | None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt]
-) -> FileReport:
+def _audited(file: Path, auditor: Auditor) -> FileReport:
     found: list[Audited | BrokenRecord] = []
     with lines_in(file) as (lines, position), progress_bar() as progress:
         task = progress.add_task(f"Auditing {escape(file.name)}", total=file.stat().st_size)
-        for game in audited(lines, key=key, proofs=proofs, receipts=receipts):
+        for game in auditor.audited(str(file), lines):
             found.append(game)
             progress.update(task, completed=position())
         progress.update(task, completed=position())

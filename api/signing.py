@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, LiteralString
+from uuid import UUID
 
 import psycopg
 import structlog
@@ -23,7 +24,7 @@ from psycopg.rows import DictRow, tuple_row
 
 from api.settings import SettingsError, write_whole
 from domain.merkle import HASH_BYTES, HEIGHT, WIDTH, Proofs, TileId, edge, grown, leaf_hash
-from domain.notes import Checkpoint, NotSigned, SigningKey, read_checkpoint
+from domain.notes import Checkpoint, NotSigned, Receipt, SigningKey, read_checkpoint
 from domain.storage import Datastore, PersistenceError
 from projections.transparency import Reached, TreeQueries, asking
 
@@ -114,6 +115,13 @@ class Signer:
     def refusal(self) -> str | None:
         """Why nothing is signed, and nothing that was signed is shown by this server; None where all is well."""
         return self._refusal
+
+    def receipt(self, game: UUID, version: int, head: str) -> str | None:
+        """Sign what a player is told after a command; None where nothing is signed at present.
+
+        A server that does not have what was signed promises nothing new either.
+        """
+        return Receipt(game, version, head).signed(self._key) if self._refusal is None else None
 
     def run(self, stop: threading.Event) -> None:
         """Sign until ``stop`` is set, also over times when the database is away."""

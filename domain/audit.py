@@ -29,11 +29,11 @@ from domain.lifecycle import (
     Table,
 )
 from domain.merkle import NotProved, leaf_hash, verify_inclusion
-from domain.notes import LogProof, NoteKey, NotSigned, read_checkpoint
+from domain.notes import LogProof, NoteKey, NotSigned, Receipt, read_checkpoint
 from domain.records import Record, stored_form
 from domain.tables import Join
 
-__all__ = ["Audited", "Check", "Receipt", "Standing", "Wrong", "audit"]
+__all__ = ["Audited", "Check", "Standing", "Wrong", "audit"]
 
 
 class Check(StrEnum):
@@ -75,15 +75,6 @@ class Wrong:
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a player was told after a command: the game's version and the hash of its last event."""
-
-    game: UUID
-    version: int
-    hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,11 +315,13 @@ def _inclusion(record: Record, proof: LogProof | None, key: NoteKey | None) -> N
 
 
 def _receipts(record: Record, receipts: Sequence[Receipt]) -> None:
-    for receipt in sorted(receipts, key=lambda receipt: receipt.version):
+    for receipt in sorted(receipts, key=lambda receipt: (receipt.version, not receipt.vouched)):
         if not 1 <= receipt.version <= len(record.events):
-            message = f"a receipt tells of event {receipt.version}, and the record ends before it"
-            raise _Departs(Check.RECEIPTS, record.events[-1], message)
-        event = record.events[receipt.version - 1]
-        if event.hash != receipt.hash:
-            message = f"a receipt for event {receipt.version} has another hash: the log has departed from what was told"
-            raise _Departs(Check.RECEIPTS, event, message)
+            event, message = record.events[-1], f"tells of event {receipt.version}, and the record ends before it"
+        elif (event := record.events[receipt.version - 1]).hash != receipt.hash:
+            message = f"for event {receipt.version} has another hash: the log has departed from what was told"
+        else:
+            continue
+        whose = "a receipt that the log's key has signed" if receipt.vouched else "a receipt"
+        word = "" if receipt.vouched else " (it is not signed: this is the word of whoever shows it)"
+        raise _Departs(Check.RECEIPTS, event, f"{whose} {message}{word}")

@@ -1,8 +1,9 @@
-"""Signed notes, the checkpoints of a log and proofs that stand alone, in the formats of the C2SP.
+"""Signed notes: the checkpoints of a log, proofs that stand alone, and receipts; in the formats of the C2SP.
 
 - A *note* is text with signatures of named Ed25519 keys (c2sp.org/signed-note).
 - A *checkpoint* is a note that says how many leaves a log has, and its root (c2sp.org/tlog-checkpoint).
 - A *proof* is a checkpoint with the place of one entry and its way to the root (c2sp.org/tlog-proof@v1).
+- A *receipt* is a note that says which event was a game's last when a command was answered.
 
 Keys are written as Go's ``golang.org/x/mod/sumdb/note`` writes them, so its tools read them as they are.
 """
@@ -15,12 +16,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["Checkpoint", "LogProof", "NotSigned", "NoteKey", "SigningKey", "read_checkpoint", "read_proof"]
-__all__ += ["read_proofs", "signed"]
+__all__ = [
+    "LONGEST_PROOF",
+    "PROOF",
+    "RECEIPT",
+    "Checkpoint",
+    "LogProof",
+    "NotSigned",
+    "NoteKey",
+    "Receipt",
+    "SigningKey",
+    "read_checkpoint",
+]
+__all__ += ["read_proof", "read_receipt", "signed"]
 
 ED25519: Final = b"\x01"
 """The type of signature, as signed-note numbers them."""
@@ -30,10 +43,13 @@ MOST_HASHES: Final = 63
 """Of a path to the root of a tree that one could fill."""
 PROOF: Final = "c2sp.org/tlog-proof@v1"
 LONGEST_PROOF: Final = 2 * LONGEST_NOTE
+RECEIPT: Final = "tic/receipt/v1"
+"""The first line of a receipt. No checkpoint's second line is a UUID, so neither can pass for the other."""
 
 _NAME: Final = re.compile(r"[^\s+\x00-\x1f\x7f]{1,200}")
 _SIGNATURE: Final = re.compile(r"— (\S+) (\S+)")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class NotSigned(ValueError):
@@ -274,6 +290,48 @@ def _checkpoint(text: str) -> Checkpoint:
     return Checkpoint(origin, int(lines[0]), root)
 
 
+# Receipts
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was answered to a command: a game's version, and the hash of its last event."""
+
+    game: UUID
+    version: int
+    hash: str
+    """In hex."""
+    vouched: bool = False
+    """Whether the log's key has signed it. If not, it is the word of whoever shows it."""
+
+    def text(self) -> str:
+        """Write it as the text of a note."""
+        return f"{RECEIPT}\n{self.game}\n{self.version}\n{self.hash}\n"
+
+    def signed(self, key: SigningKey) -> str:
+        """Write it as a note, signed."""
+        return signed(self.text(), key)
+
+
+def read_receipt(note: str, key: NoteKey | None) -> Receipt:
+    """Read a receipt, which the key must have signed; without a key, what it says is not vouched for.
+
+    Raises:
+        NotSigned: it is none, or not signed by that key.
+    """
+    text = note.rpartition("\n\n")[0] + "\n" if key is None else _opened(note, [key])
+    first, *lines = text.split("\n")
+    if first != RECEIPT or len(lines) != 4 or not _NUMBER.fullmatch(lines[1]) or not _DIGEST.fullmatch(lines[2]):
+        raise NotSigned(f"this is no receipt: {RECEIPT!r}, a game, a version and a hash, each a line")
+    try:
+        game = UUID(lines[0])
+    except ValueError:
+        game = None
+    if game is None or str(game) != lines[0]:
+        raise NotSigned("this is no receipt: it does not name a game by its UUID")
+    return Receipt(game, int(lines[1]), lines[2], vouched=key is not None)
+
+
 # Proofs that stand alone
 
 
@@ -313,15 +371,3 @@ def read_proof(text: str) -> LogProof:
     if len(path) > MOST_HASHES or any(len(sibling) != hashlib.sha256().digest_size for sibling in path):
         raise ValueError("this is not a proof: its path is not made of hashes")
     return LogProof(int(index), path, checkpoint, extra)
-
-
-def read_proofs(text: str) -> list[LogProof]:
-    """Read proofs that stand one after the other; nothing is verified yet.
-
-    Raises:
-        ValueError: one of them is none.
-    """
-    begins = [match.start() for match in re.finditer(rf"^{re.escape(PROOF)}$", text, re.MULTILINE)]
-    if not begins or begins[0]:
-        raise ValueError(f"this is not a proof: its first line is {PROOF!r}")
-    return [read_proof(text[begin:end]) for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import api.signing
 from api import cli
 from api.app import create_app
-from api.auditing import read_proof_files
+from api.evidence import read_proof_files
 from api.ids import write_id
 from api.log_commands import signing_of
 from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned, Prover
@@ -29,7 +29,7 @@ from api.signing import CheckpointFile, Signer
 from domain.application import Games
 from domain.audit import Check, Standing, audit
 from domain.merkle import HASH_BYTES, WIDTH, Tree, leaf_hash, tile_path, verify_consistency, verify_inclusion
-from domain.notes import Checkpoint, NoteKey, SigningKey, read_checkpoint, read_proof
+from domain.notes import Checkpoint, NoteKey, SigningKey, read_checkpoint, read_proof, read_receipt
 from domain.record_reading import read_record
 from domain.storage import Datastore, EventRecorder
 from tests.client import Client
@@ -326,6 +326,13 @@ async def test_an_auditor_takes_the_record_and_the_proof_that_a_server_gives(cli
     assert found.checks[Check.INCLUSION] is Standing.HOLDS, found
 
 
+async def test_an_answer_can_bear_a_receipt_that_the_logs_key_has_signed(client: Client, signed: Checkpoint) -> None:
+    player = await client.register()
+    told = await player.open_ticitaire(show="... on CommandAccepted { game { uuid } version hash receipt }")
+    receipt = read_receipt(told["receipt"], KEY.public)
+    assert (str(receipt.game), receipt.version, receipt.hash) == (told["game"]["uuid"], told["version"], told["hash"])
+
+
 async def test_an_event_is_proved_as_json(client: Client, signed: Checkpoint, database_url: str) -> None:
     game, seq, data = log(database_url)[7]
     shown = (await client.http.get(f"/log/inclusion?game={game}&seq={seq}")).json()
@@ -428,7 +435,8 @@ async def test_a_server_whose_log_is_not_what_was_signed_shows_nothing_of_it_and
         error = await client.error('{ log { consistency(old: "0") { new } } }')
         assert error["extensions"]["code"] == "UNAVAILABLE"
         player = await client.register()
-        assert (await player.open_ticitaire())["game"]  # games go on
+        opened = await player.open_ticitaire(show="... on CommandAccepted { version receipt }")
+        assert opened == {"version": 3, "receipt": None}  # games go on, and nothing new is promised of them
 
 
 # Over GraphQL

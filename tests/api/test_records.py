@@ -21,11 +21,13 @@ from typer.testing import CliRunner, Result
 
 from api import cli
 from api.ids import read_id
+from api.signing import CheckpointFile, Signer
 from api.timekeeper import Timekeeper
 from domain.application import Games
 from domain.archive import events_up_to, take_in
 from domain.decider import Command
 from domain.lifecycle import GameLabelled, RunOutOfTime
+from domain.notes import NoteKey, SigningKey
 from domain.record_reading import read_record, read_records
 from domain.records import write_record
 from domain.storage import Datastore, EventRecorder, PersistenceError
@@ -36,6 +38,7 @@ from domain.tickle.rules import OpenTickle
 from domain.vault import Vault
 from projections.deadlines import Deadlines
 from projections.runner import Follower
+from tests import logged
 from tests.api.company import caught_up, id_of
 from tests.client import Client
 from tests.conftest import KEYRING, cloned, in_memory, started
@@ -283,6 +286,40 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
         tic("export", "--all", "--output", "games.jsonl")
     assert (tmp_path / "games.jsonl").read_bytes() == b"an old one"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["games.jsonl", "server.key"]
+
+
+def signed(datastore: Datastore, copy: Path) -> NoteKey:
+    """Have the log as it is signed; return the key that verifies that."""
+    logged.caught_up(datastore)
+    key = SigningKey("tic.example/log", bytes(range(32)))
+    Signer(datastore, key, CheckpointFile(copy)).step()
+    return key.public
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_an_auditor_takes_an_archive_with_the_proofs_that_were_exported_beside_it(
+    tic: Run, recorder: EventRecorder, datastore: Datastore, tmp_path: Path, suffix: str
+) -> None:
+    kept(recorder, *ARCHIVE)
+    key = signed(datastore, tmp_path / "checkpoint")
+    files = f"games.jsonl{suffix}", f"games.tlog-proof{suffix}"
+    exported = tic("export", "--all", "--output", files[0], "--proofs", files[1])
+    assert f"Proofs: {len(DIFFERENT)}." in said(exported)
+    audited = tic("audit", files[0], "--key", key, "--proofs", files[1])
+    assert f"Everything holds: {len(DIFFERENT)} of {len(DIFFERENT)} games." in audited.stdout, audited.output
+    assert audited.exit_code == 0
+
+
+def test_what_no_checkpoint_covers_yet_is_exported_without_a_proof_and_said_so(
+    tic: Run, recorder: EventRecorder, datastore: Datastore, tmp_path: Path
+) -> None:
+    kept(recorder, *RECORDS[TICKLE])
+    signed(datastore, tmp_path / "checkpoint")
+    kept(recorder, *RECORDS[TICITAIRE])
+    done = tic("export", "--all", "--output", "games.jsonl", "--proofs", "games.tlog-proof")
+    assert done.exit_code == 0
+    assert "Proofs: 1. Not covered by a checkpoint yet: 1." in said(done)
+    assert (tmp_path / "games.tlog-proof").read_text().count("c2sp.org/tlog-proof@v1") == 1
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from domain.audit import Audited, Check, Receipt, Standing, Wrong, audit
+from domain.audit import Audited, Check, Standing, Wrong, audit
 from domain.dealing import Seeds
 from domain.decider import fold
 from domain.events import GENESIS, Cause, Event, chain, player_actor, read_event
 from domain.games import DECIDERS, FACT_TYPES
 from domain.lifecycle import GameCancelled, Resign
 from domain.merkle import Tree, leaf_hash
-from domain.notes import Checkpoint, LogProof, NoteKey, SigningKey
+from domain.notes import Checkpoint, LogProof, NoteKey, Receipt, SigningKey
 from domain.record_reading import read_each, read_record
 from domain.records import BrokenRecord, Record, write_record
 from domain.ticitaire.facts import Options

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,10 +20,12 @@ from domain.notes import (
     LogProof,
     NoteKey,
     NotSigned,
+    Receipt,
     SigningKey,
     claimed,
     read_checkpoint,
     read_proof,
+    read_receipt,
     signed,
 )
 
@@ -285,3 +288,63 @@ def test_no_proof_is(change: Callable[[str], str]) -> None:
 @given(hostile | st.lists(st.sampled_from(str(PROOF).splitlines(keepends=True)), max_size=12).map("".join))
 def test_whatever_comes_for_a_proof_is_read_or_refused(text: str) -> None:
     read_or_refused(lambda: read_proof(text), ValueError)
+
+
+# Receipts
+
+RECEIPT = Receipt(UUID(int=5), 12, leaf_hash(b"event").hex())
+KEPT = RECEIPT.signed(LOG)
+
+
+def test_a_receipt_is_read_as_it_was_signed() -> None:
+    read = read_receipt(KEPT, LOG.public)
+    assert (read.game, read.version, read.hash, read.vouched) == (RECEIPT.game, 12, RECEIPT.hash, True)
+
+
+def test_without_a_key_a_receipt_is_not_vouched_for() -> None:
+    assert read_receipt(KEPT, None) == RECEIPT
+
+
+@settings(max_examples=400)
+@given(at=st.integers(0, len(KEPT) - 1), to=st.characters(codec=None))
+def test_no_character_of_a_receipt_can_be_another(at: int, to: str) -> None:
+    other = KEPT[:at] + to + KEPT[at + 1 :]
+    if other == KEPT:
+        return
+    with pytest.raises(NotSigned):
+        read_receipt(other, LOG.public)
+
+
+def test_a_receipt_that_another_key_has_signed_is_refused() -> None:
+    with pytest.raises(NotSigned, match="none of its signatures"):
+        read_receipt(RECEIPT.signed(OTHER), LOG.public)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tic/receipt/v2\n" + RECEIPT.text().split("\n", 1)[1],
+        RECEIPT.text().replace("12", "012"),
+        RECEIPT.text() + "more\n",
+        RECEIPT.text().replace(RECEIPT.hash, RECEIPT.hash.upper()),
+        RECEIPT.text().replace(str(RECEIPT.game), RECEIPT.game.hex),
+        RECEIPT.text().replace(str(RECEIPT.game), "x"),
+        CHECKPOINT.text(),
+    ],
+)
+def test_what_is_signed_and_no_receipt_is_refused(text: str) -> None:
+    with pytest.raises(NotSigned, match="no receipt"):
+        read_receipt(signed(text, LOG), LOG.public)
+
+
+def test_a_receipt_is_no_checkpoint_whatever_the_log_is_called() -> None:
+    key = SigningKey("tic/receipt/v1", bytes(range(32)))
+    with pytest.raises(NotSigned, match="no checkpoint"):
+        read_checkpoint(RECEIPT.signed(key), key.public)
+
+
+@settings(max_examples=300)
+@given(hostile | st.lists(st.sampled_from(KEPT.splitlines(keepends=True)), max_size=12).map("".join))
+def test_whatever_comes_for_a_receipt_is_read_or_refused(text: str) -> None:
+    for key in (LOG.public, None):
+        read_or_refused(lambda key=key: read_receipt(text, key), NotSigned)  # type: ignore[misc]
