@@ -2,6 +2,7 @@
 
     GET /checkpoint                                      the newest checkpoint: a signed note
     GET /tile/LEVEL/NUMBER, /tile/LEVEL/NUMBER.p/WIDTH   tiles: 256 hashes, or the first WIDTH of them
+    GET /tile/entries/NUMBER, .../NUMBER.p/WIDTH         the events of such a tile of leaves, each with its length
     GET /games/ID.tlog-proof                             a proof of the game's last event, to be kept with its record
     GET /log/inclusion?game=ID&seq=N[&size=N]            a proof of one event, as JSON
     GET /log/consistency?old=N[&new=N]                   a proof that the log has only grown, as JSON
@@ -25,7 +26,7 @@ from api.context import World
 from api.proving import LogUnproved, NoSuchTree, NotYetSigned
 from api.records import game_of
 from domain.application import GameNotFound
-from domain.merkle import WIDTH, read_tile_path
+from domain.merkle import read_tile_path
 from domain.storage import DATABASE_AWAY
 
 __all__ = ["log_routes"]
@@ -33,7 +34,7 @@ __all__ = ["log_routes"]
 T = TypeVar("T")
 
 FOR_EVER: Final = "public, max-age=31536000, immutable"
-"""What is whole never changes again."""
+"""What is signed never changes again, the beginning of a tile neither."""
 ASK_AGAIN: Final = "no-cache"
 
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -91,20 +92,33 @@ def _shown(content: str) -> Response:
 
 
 async def _checkpoint(world: World, _: Request) -> Response:
-    note = await world.blocking(world.prover.checkpoint)
-    if note is None:
-        raise _Refused(404, "NOT_FOUND", "No checkpoint of this log was signed yet.")
+    try:
+        note = (await world.blocking(world.prover.newest))[1]
+    except NotYetSigned as error:
+        raise _Refused(404, "NOT_FOUND", str(error)) from None
     return _shown(note)
 
 
 async def _tile(world: World, request: Request) -> Response:
+    path, prover = request.path_params["path"], world.prover
     try:
-        id_, width = read_tile_path(request.path_params["path"])
+        (level, number), width = read_tile_path(path.replace(_ENTRIES, "0/", 1) if path.startswith(_ENTRIES) else path)
     except ValueError as error:
         raise _Refused(404, "NOT_FOUND", f"There is no such tile: {error}.") from None
-    tile = await world.blocking(lambda: world.prover.tile(id_, width))
-    headers = {"cache-control": FOR_EVER if width == WIDTH else ASK_AGAIN, "x-content-type-options": "nosniff"}
-    return Response(tile, headers=headers, media_type="application/octet-stream")
+    if path.startswith(_ENTRIES):
+        content = _bundle(await world.blocking(lambda: prover.entries(number, width)))
+    else:
+        content = await world.blocking(lambda: prover.tile((level, number), width))
+    headers = {"cache-control": FOR_EVER, "x-content-type-options": "nosniff"}
+    return Response(content, headers=headers, media_type="application/octet-stream")
+
+
+_ENTRIES: Final = "entries/"
+
+
+def _bundle(entries: Sequence[bytes]) -> bytes:
+    """Write events as tlog-tiles writes a bundle of entries: each after its length in two bytes, the greater first."""
+    return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
 async def _proof(world: World, request: Request) -> Response:
@@ -115,7 +129,9 @@ async def _proof(world: World, request: Request) -> Response:
 
 async def _inclusion(world: World, request: Request) -> Response:
     asked = _asked(request, {"game", "seq", "size"})
-    game, seq = _game(asked.get("game", "")), _number(asked, "seq")
+    if "game" not in asked:
+        raise _Refused(400, "BAD_USER_INPUT", "`game` is missing: the field `id`, or `uuid`, of a game.")
+    game, seq = _game(asked["game"]), _number(asked, "seq")
     if seq is None:
         raise _Refused(400, "BAD_USER_INPUT", "`seq` is missing: the number of the event in its game, from 1.")
     size = _number(asked, "size")

@@ -24,7 +24,7 @@ from domain.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from domain.notes import Checkpoint, LogProof, claimed
+from domain.notes import Checkpoint, LogProof, NotSigned, claimed
 from domain.storage import Datastore
 from projections.transparency import CachedTiles, TreeQueries, asking
 
@@ -84,18 +84,6 @@ class Prover:
         self._tiles: Final = CachedTiles(self._queries.tiles)
         self._proofs: Final = Proofs(self._tiles)
 
-    def checkpoint(self) -> str | None:
-        """Return the newest checkpoint as it was signed; None where there is none yet.
-
-        Raises:
-            LogUnproved: what was signed is not what is here.
-            OperationalError: the database is away.
-        """
-        if (refusal := self._refusal()) is not None:
-            raise LogUnproved(refusal)
-        rows = self._ask(_NEWEST, ())
-        return rows[0][0] if rows else None
-
     def newest(self) -> tuple[Checkpoint, str]:
         """Return what the newest checkpoint says, and how it was signed.
 
@@ -104,10 +92,16 @@ class Prover:
             LogUnproved: what was signed is not what is here.
             OperationalError: the database is away.
         """
-        note = self.checkpoint()
-        if note is None:
+        if (refusal := self._refusal()) is not None:
+            raise LogUnproved(refusal)
+        rows = self._ask(_NEWEST, ())
+        if not rows:
             raise NotYetSigned("No checkpoint of this log was signed yet.")
-        return claimed(note), note
+        try:
+            return claimed(rows[0][0]), rows[0][0]
+        except NotSigned as error:
+            _logger.error("the newest checkpoint in the database is none", error=str(error))  # noqa: TRY400
+            raise LogUnproved("The newest checkpoint in the database is none. The operator is told.") from None
 
     def proof(self, game: UUID, seq: int) -> LogProof:
         """Return the proof that stands alone of an event, under the newest checkpoint.
@@ -166,6 +160,25 @@ class Prover:
         if (number * WIDTH + width) * WIDTH**level > checkpoint.size:
             raise NoSuchTree(f"The newest checkpoint covers {checkpoint.size} events, and less of this tile.")
         return self._proved(lambda: self._tile(checkpoint, id)[: HASH_BYTES * width])
+
+    def entries(self, number: int, width: int) -> list[bytes]:
+        """Return the stored bytes of the first events of a tile of leaves, so many of them.
+
+        Raises:
+            NoSuchTree: no checkpoint covers so much of it.
+            NotYetSigned, LogUnproved, OperationalError: as ``newest``.
+        """
+        checkpoint, _ = self.newest()
+        if number * WIDTH + width > checkpoint.size:
+            raise NoSuchTree(f"The newest checkpoint covers {checkpoint.size} events, and less of this bundle.")
+
+        def prove() -> list[bytes]:
+            tile, found = self._tile(checkpoint, (0, number)), self._queries.entries(number, width)
+            if b"".join(map(leaf_hash, found)) != tile[: HASH_BYTES * width]:
+                raise NotProved("the events are not those of the leaves")
+            return found
+
+        return self._proved(prove)
 
     def _must_cover(self, checkpoint: Checkpoint, size: int) -> None:
         if not 0 <= size <= checkpoint.size:

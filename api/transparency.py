@@ -11,8 +11,9 @@ import strawberry
 
 from api.context import Info
 from api.faults import BadUserInput, Unavailable
-from api.ids import read_id
 from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned
+from api.records import game_of
+from domain.application import GameNotFound
 from domain.notes import claimed
 
 __all__ = ["LOG_EFFORTS", "LOG_LENGTHS", "LogQuery"]
@@ -120,11 +121,14 @@ class Log:
         """Return the reason."""
         return self.refused
 
-    @strawberry.field(description="The proof that an event is in the log; null while no checkpoint covers it.")
+    @strawberry.field(
+        description="The proof that an event is in the log; null while no checkpoint covers it. One is signed every "
+        "few seconds: ask again then."
+    )
     async def inclusion(
         self,
         info: Info,
-        game_id: Annotated[strawberry.ID, strawberry.argument(description="The game's id.")],
+        game_id: Annotated[strawberry.ID, strawberry.argument(description="The game's `id`, or its `uuid`.")],
         seq: Annotated[int, strawberry.argument(description="The event's number in its game.")],
         size: Annotated[
             str | None,
@@ -132,12 +136,15 @@ class Log:
         ] = None,
     ) -> LogInclusion | None:
         """Prove an event."""
-        prover, asked = info.context.world.prover, _number("size", size)
+        world, asked = info.context.world, _number("size", size)
         try:
-            game = read_id(game_id, "game")[1]
-        except ValueError:
-            return None
-        found = await _proved(info, lambda: prover.inclusion(game, seq, asked))
+            game = game_of(game_id)
+            last = await world.blocking(lambda: world.games.newest(game))
+        except (ValueError, GameNotFound):
+            raise BadUserInput("`gameId` names no game. Take it from the field `id`, or `uuid`, of a game.") from None
+        if not 1 <= seq <= last.seq:
+            raise BadUserInput(f"`seq` is the number of an event: this game has the events 1 to {last.seq}.")
+        found = await _proved(info, lambda: world.prover.inclusion(game, seq, asked))
         return LogInclusion(proof=found) if found else None
 
     @strawberry.field(description="The proof that the log has only grown; null where nothing was signed yet.")
@@ -186,7 +193,9 @@ class LogQuery:
         """Return the log."""
         prover = info.context.world.prover
         try:
-            return Log(note=await info.context.world.blocking(prover.checkpoint), refused=None)
+            return Log(note=(await info.context.world.blocking(prover.newest))[1], refused=None)
+        except NotYetSigned:
+            return Log(note=None, refused=None)
         except LogUnproved as error:
             return Log(note=None, refused=str(error))
 

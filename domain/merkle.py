@@ -140,7 +140,9 @@ def read_tile_path(path: str) -> tuple[TileId, int]:
     """
     match = _PATH.fullmatch(path)
     if match is None:
-        raise ValueError("this is not the path of a tile: level/number, or level/number.p/width")
+        raise ValueError(
+            "the path of a tile is level/number, or level/number.p/width, with three digits: 0/000, 0/x001/234"
+        )
     level, number, width = int(match[1]), int(re.sub("[x/]", "", match[2])), int(match[3] or WIDTH)
     if tile_path((level, number), width) != path or not 1 <= width <= WIDTH:
         raise ValueError("a tile has one path: no zeros before its number, and .p/1 to .p/255 where it is not whole")

@@ -38,7 +38,8 @@ __all__ += ["read_proof", "read_receipt", "signed"]
 ED25519: Final = b"\x01"
 """The type of signature, as signed-note numbers them."""
 MOST_SIGNATURES: Final = 100
-LONGEST_NOTE: Final = 64 * 1024
+LONGEST_NOTE: Final = 128 * 1024
+"""In characters: sixteen signatures of post-quantum keys must find room."""
 MOST_HASHES: Final = 63
 """Of a path to the root of a tree that one could fill."""
 PROOF: Final = "c2sp.org/tlog-proof@v1"

@@ -147,12 +147,12 @@ _ENTRY: Final = (
     " WHERE position <= e.notification_id ORDER BY position DESC LIMIT 1) AS b"
     " WHERE e.originator_id = %b AND e.originator_version = %b"
 )
-_AT: Final = (
-    "SELECT e.notification_id, e.originator_id, e.originator_version, e.state"
-    " FROM read_models.merkle_beginnings AS b"
+_OF_TILE: Final = (
+    "SELECT e.notification_id, e.state FROM read_models.merkle_beginnings AS b"
     " JOIN read_models.projection_positions AS p ON p.name = 'transparency'"
-    " CROSS JOIN LATERAL (SELECT * FROM public.game_events AS o WHERE o.notification_id >= b.position"
-    " AND o.notification_id <= p.position ORDER BY o.notification_id OFFSET %b::bigint LIMIT 1) AS e"
+    " CROSS JOIN LATERAL (SELECT notification_id, state FROM public.game_events AS o"
+    " WHERE o.notification_id >= b.position AND o.notification_id <= p.position"
+    " ORDER BY o.notification_id OFFSET %b::bigint LIMIT %b::bigint) AS e"
     " WHERE b.number = %b::bigint"
 )
 _LEAVES: Final = (
@@ -185,14 +185,13 @@ class TreeQueries:
         """Return an event with the number of its leaf; None where the tree does not have it (yet)."""
         return next((Entry(index, game, seq, data) for index, data in self._ask(_ENTRY, (game, seq))), None)
 
-    def at(self, index: int) -> Entry | None:
-        """Return the event of a leaf; None where the tree has no such leaf."""
-        rows = self._ask(_AT, (index % WIDTH, index // WIDTH))
-        return next((Entry(index, game, seq, data) for _, game, seq, data in rows), None)
+    def entries(self, number: int, most: int) -> list[bytes]:
+        """Return the stored bytes of the first events whose leaves are in a tile of leaves, in their order."""
+        return [data for _, data in self._ask(_OF_TILE, (0, most, number))]
 
     def position(self, index: int) -> int | None:
         """Return where in the log a leaf stands; None where the tree has no such leaf."""
-        return next((place for place, *_ in self._ask(_AT, (index % WIDTH, index // WIDTH))), None)
+        return next((place for place, _ in self._ask(_OF_TILE, (index % WIDTH, 1, index // WIDTH))), None)
 
     def leaves(self, *, after: int, up_to: int, most: int) -> list[tuple[int, bytes]]:
         """Return events with their positions between two positions in the log, as it has them."""

@@ -121,6 +121,8 @@ def test_tiles_are_shown_as_far_as_a_checkpoint_covers_them(prover: Prover, game
         lambda prover, game: prover.tile((1, 0), 3),
         lambda prover, game: prover.tile((2, 0), 1),
         lambda prover, game: prover.tile((7, 2**50), 1),
+        lambda prover, game: prover.entries(2, 89),
+        lambda prover, game: prover.entries(2**50, 1),
     ],
 )
 def test_nothing_is_shown_that_no_checkpoint_covers(
@@ -144,18 +146,18 @@ def test_an_event_that_is_not_signed_yet_is_told_as_such(
 
 def test_before_anything_is_signed_nothing_is_shown(prover: Prover, signer: Signer) -> None:
     signer.step()
-    assert prover.checkpoint() is None
     with pytest.raises(NotYetSigned):
         prover.newest()
 
 
 def test_while_nothing_was_looked_at_nothing_is_shown(prover: Prover) -> None:
     with pytest.raises(LogUnproved, match="being looked at"):
-        prover.checkpoint()
+        prover.newest()
 
 
 PROOFS: list[Callable[[Prover, UUID], object]] = [
     lambda prover, game: prover.tile((0, 1), 256),
+    lambda prover, game: prover.entries(1, 256),
     lambda prover, game: prover.inclusion(game, 5),
     lambda prover, game: prover.proof(game, 5),
 ]
@@ -171,7 +173,7 @@ def flip(url: str, level: int, number: int, byte: int) -> None:
         )
 
 
-@pytest.mark.parametrize("ask", PROOFS, ids=["a tile", "an inclusion", "a proof"])
+@pytest.mark.parametrize("ask", PROOFS, ids=["a tile", "events", "an inclusion", "a proof"])
 @pytest.mark.parametrize("tile", [(0, 1), (1, 0)], ids=["a whole tile", "the tile above"])
 def test_what_a_changed_tile_does_not_prove_is_never_shown(
     prover: Prover,
@@ -226,7 +228,17 @@ def test_an_event_that_was_changed_is_proved_by_nothing(prover: Prover, game: UU
     with psycopg.connect(database_url) as connection:
         connection.execute("ALTER TABLE game_events DISABLE TRIGGER game_events_append_only")
         connection.execute("UPDATE game_events SET state = state || ' ' WHERE originator_version = 5")
-    with pytest.raises(LogUnproved, match="does not prove"):
+    for ask in (lambda: prover.proof(game, 5), lambda: prover.entries(1, 256)):
+        with pytest.raises(LogUnproved, match="does not prove"):
+            ask()
+
+
+def test_what_is_no_checkpoint_and_stands_where_one_should_is_never_shown(
+    prover: Prover, game: UUID, database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("INSERT INTO log_checkpoints (size, note) VALUES (999, 'x')")
+    with pytest.raises(LogUnproved, match="is none"):
         prover.proof(game, 5)
 
 
@@ -286,15 +298,40 @@ async def test_the_tiles_of_a_checkpoint_make_up_its_root(client: Client, games:
         width = min(WIDTH, signed.size - number * WIDTH)
         answer = await client.http.get(f"/tile/{tile_path((0, number), width)}")
         assert answer.headers["content-type"] == "application/octet-stream"
-        whole = width == WIDTH
-        assert answer.headers["cache-control"] == ("public, max-age=31536000, immutable" if whole else "no-cache")
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
         leaves += answer.content
     tree = Tree(leaves[at : at + HASH_BYTES] for at in range(0, len(leaves), HASH_BYTES))
     assert tree.root(tree.size) == signed.root
     assert (await client.http.get("/tile/1/000.p/1")).content == tree.tiles[1, 0]
 
 
-@pytest.mark.parametrize("path", ["0/0", "0/x000/000", "0/999", "0/000.p/0", "0/000.p/256", "9/000", "", "entries/000"])
+def entries_of(bundle: bytes) -> list[bytes]:
+    """Take a bundle apart: each entry stands after its length in two bytes."""
+    found = []
+    while bundle:
+        length = int.from_bytes(bundle[:2], "big")
+        found.append(bundle[2 : 2 + length])
+        bundle = bundle[2 + length :]
+    return found
+
+
+async def test_whoever_keeps_a_copy_is_given_all_events_in_their_order(
+    client: Client, games: Games, database_url: str
+) -> None:
+    await asyncio.to_thread(some_games, games, 80)
+    signed = await when_signed(client, len(log(database_url)))
+    rest = signed.size - WIDTH
+    bundles = [(await client.http.get(f"/tile/entries/{path}")).content for path in ("000", f"001.p/{rest}")]
+    entries = [entry for bundle in bundles for entry in entries_of(bundle)]
+    assert entries == [data for _, _, data in log(database_url)]
+    assert Tree(map(leaf_hash, entries)).root(signed.size) == signed.root
+
+
+NOT_THERE = ["0/0", "0/x000/000", "0/999", "0/000.p/0", "0/000.p/256", "9/000", ""]
+NOT_THERE += ["entries/000", "entries/0", "entries/0/000", "entries/999.p/1", "entries/000.p/0", "entries/"]
+
+
+@pytest.mark.parametrize("path", NOT_THERE)
 async def test_of_a_tile_that_there_is_not_it_is_said_so(client: Client, signed: Checkpoint, path: str) -> None:
     answer = await client.http.get(f"/tile/{path}")
     assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
@@ -366,7 +403,8 @@ async def when_told(client: Client, reason: str) -> None:
     [
         (f"/games/{UNKNOWN}.tlog-proof", 404, "NOT_FOUND"),
         ("/games/nonsense.tlog-proof", 404, "NOT_FOUND"),
-        ("/log/inclusion", 404, "NOT_FOUND"),
+        ("/log/inclusion", 400, "BAD_USER_INPUT"),
+        ("/log/inclusion?game=x&seq=1", 404, "NOT_FOUND"),
         (f"/log/inclusion?game={UNKNOWN}", 400, "BAD_USER_INPUT"),
         (f"/log/inclusion?game={UNKNOWN}&seq=1", 404, "NOT_FOUND"),
         ("/log/inclusion?game={game}&seq=0", 404, "NOT_FOUND"),
@@ -466,15 +504,31 @@ async def test_graphql_tells_the_same(client: Client, signed: Checkpoint, databa
     verify_consistency(9, bytes_of(grown["oldRoot"]), int(grown["new"]), bytes_of(grown["newRoot"]), path)
 
 
-async def test_an_event_that_there_is_not_has_no_proof(client: Client, signed: Checkpoint, database_url: str) -> None:
-    game = log(database_url)[0][0]
-    for id, seq in [
-        ("none", 1),
-        (write_id("game", UNKNOWN), 1),
-        (write_id("game", game), 0),
-        (write_id("game", game), 99),
-    ]:
-        assert (await client.ask(PROVED, game=id, seq=seq, old="0"))["log"]["inclusion"] is None
+@pytest.mark.parametrize("seq", [0, -1, 99, 2**31 - 1])
+async def test_an_event_that_there_is_not_is_bad_input(
+    client: Client, signed: Checkpoint, database_url: str, seq: int
+) -> None:
+    game = write_id("game", log(database_url)[0][0])
+    error = await client.error(PROVED, game=game, seq=seq, old="0")
+    assert (error["extensions"]["code"], "has the events 1 to" in error["message"]) == ("BAD_USER_INPUT", True)
+
+
+@pytest.mark.parametrize("id", ["none", str(UNKNOWN), write_id("game", UNKNOWN)])
+async def test_the_events_of_a_game_that_there_is_not_are_bad_input(
+    client: Client, signed: Checkpoint, id: str
+) -> None:
+    error = await client.error(PROVED, game=id, seq=1, old="0")
+    assert (error["extensions"]["code"], "`gameId`" in error["message"]) == ("BAD_USER_INPUT", True)
+
+
+async def test_an_event_that_no_checkpoint_covers_yet_has_no_proof(
+    database_url: str, datastore: Datastore, games: Games
+) -> None:
+    await asyncio.to_thread(some_games, games, 2)
+    async with started(database_url) as app, in_memory(app) as client:
+        game, seq, _ = log(database_url)[0]
+        shown = await client.ask(PROVED, game=str(game), seq=seq, old="0")
+        assert shown["log"]["inclusion"] is None
 
 
 @pytest.mark.parametrize(

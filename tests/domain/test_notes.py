@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from domain.merkle import Tree, leaf_hash, verify_inclusion
 from domain.notes import (
+    LONGEST_NOTE,
+    LONGEST_PROOF,
     Checkpoint,
     LogProof,
     NoteKey,
@@ -185,7 +187,7 @@ def test_what_is_signed_and_no_checkpoint_of_the_log_is_refused(text: str) -> No
         (NOTE + "more\n", "no signature"),
         (NOTE.replace("— ", "- "), "no signature"),
         (NOTE.replace("1234", "1235"), "was altered"),
-        (NOTE + "x" * 100_000, "too long"),
+        (NOTE + "x" * LONGEST_NOTE, "too long"),
         (NOTE.replace("\n", "\r\n"), "control characters"),
         (NOTE.replace("log\n", "log\ud800\n", 1), "control characters"),
         (NOTE + NOTE.splitlines()[-1].rpartition(" ")[0] + " AAAA\n", "no signature"),
@@ -276,7 +278,7 @@ def test_a_proof_is_written_as_the_specification_has_it() -> None:
         lambda text: text.replace("index 6", "index 6\nAAAA"),
         lambda text: text.replace("index 6", "index 6\n" + "\n".join([ROOT] * 64)),
         lambda text: text.partition("\n\n")[0],
-        lambda text: text + "x" * 200_000,
+        lambda text: text + "x" * LONGEST_PROOF,
     ],
 )
 def test_no_proof_is(change: Callable[[str], str]) -> None:

@@ -52,7 +52,7 @@ def test_the_tiles_are_those_of_the_tree_of_the_logs_bytes(
 
 def test_the_tree_of_an_empty_log_is_empty(datastore: Datastore, tree: TreeQueries) -> None:
     caught_up(datastore)
-    assert (tree.reached(), tree.at(0), tree.position(0)) == (Reached(0, 0), None, None)
+    assert (tree.reached(), tree.entries(0, 1), tree.position(0)) == (Reached(0, 0), [], None)
 
 
 @pytest.mark.parametrize("batch", [1, 100, 255, 256, 257, 600])
@@ -100,9 +100,14 @@ def test_an_event_is_found_by_its_leaf_and_a_leaf_by_its_event(
         gap(database_url)
     caught_up(datastore)
     entries = [Entry(index, games[index // 120], index % 120 + 1, data) for index, data in enumerate(log(database_url))]
+    with psycopg.connect(database_url) as connection:
+        positions = connection.execute("SELECT notification_id FROM game_events ORDER BY 1").fetchall()
     for index in (0, 1, 119, 120, 254, 255, 256, 257, 500, 511, 512, 599):
-        assert tree.at(index) == tree.entry(entries[index].game, entries[index].seq) == entries[index]
-    assert tree.at(600) is None
+        assert tree.entry(entries[index].game, entries[index].seq) == entries[index]
+        assert tree.entries(index // WIDTH, index % WIDTH + 1)[-1] == entries[index].data
+        assert (tree.position(index),) == positions[index]
+    assert tree.position(600) is None
+    assert tree.entries(2, WIDTH) == [entry.data for entry in entries[512:]]
     assert tree.entry(games[0], 121) is None
 
 
@@ -112,8 +117,9 @@ def test_an_event_that_the_tree_has_not_taken_in_is_not_in_it(
     game = log_events(recorder, 10)
     Follower(datastore, TREE, batch=6).step()
     assert tree.reached().size == 6
-    found = [(tree.entry(game, seq) is not None, tree.at(seq - 1) is not None) for seq in (6, 7)]
+    found = [(tree.entry(game, seq) is not None, tree.position(seq - 1) is not None) for seq in (6, 7)]
     assert found == [(True, True), (False, False)]
+    assert len(tree.entries(0, WIDTH)) == 6
 
 
 def test_proofs_from_the_tables_hold(datastore: Datastore, recorder: EventRecorder, tree: TreeQueries) -> None:
