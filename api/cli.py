@@ -61,7 +61,7 @@ from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.hints import Hints
 from projections.lobby import Lobby, LobbyQueries
 from projections.models import PROJECTIONS
-from projections.runner import Follower
+from projections.runner import Follower, make_tables
 from projections.side_by_side import NotRebuilt, rebuilt_side_by_side
 
 __all__ = ["app", "main"]
@@ -154,8 +154,7 @@ def serve(
         keys = KeyFile(settings)
         with closing(Datastore(url, connections=2)) as datastore:
             prepare(datastore)
-            for projection in PROJECTIONS.values():  # here, where what holds them up is told in a sentence
-                Follower(datastore, projection).create_tables()
+            make_tables(datastore, PROJECTIONS.values())  # here, where what holds them up is told in a sentence
             vault = Vault(datastore, keys)
             vault.must_open_some()
             if lost := vault.lost():
