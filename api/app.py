@@ -31,13 +31,12 @@ from api.records import records_route
 from api.schema import DOCUMENTS, KINDS, LIMITS, schema
 from api.seams import Seams
 from api.settings import Settings
-from api.signing import CheckpointFile, Signer
+from api.signing import Signer, Signing
 from api.subscriptions import PUBLIC
 from api.timekeeper import Timekeeper
 from domain.application import CONNECTIONS, Games
 from domain.events import Event
 from domain.game import Game
-from domain.notes import SigningKey
 from domain.storage import CHANNEL, Datastore, EventRecorder
 from domain.vault import Keyring, Vault
 from projections.hints import Hints
@@ -56,8 +55,6 @@ _logger: Final = structlog.get_logger(__name__)
 
 Keys = Keyring | Callable[[], Keyring]
 """The server's keys, or what tells them as they are now."""
-Signing = tuple[SigningKey, CheckpointFile]
-"""The key that signs the log's checkpoints, and where a copy of the last one is."""
 
 
 class _House:

@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from api.records import game_of
+from api.ids import game_of
 from domain.audit import Audited, Check, Receipt, Standing, audit
 from domain.notes import LogProof, NoteKey, read_proofs
 from domain.record_reading import read_each

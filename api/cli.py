@@ -1,4 +1,7 @@
-"""``tic``: the server, and what its operator does from a shell."""
+"""``tic``: the server, and what its operator does from a shell.
+
+Commands import for themselves what knows GraphQL or the web: that takes longer than most of them do.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,31 +22,23 @@ from uuid import UUID
 import psycopg
 import structlog
 import typer
-import uvicorn
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from api.accounts import Accounts, Scope, TooManyTokens, token_id
-from api.app import GRAPHQL_PATH, create_app
+from api.accounts import Accounts, Scope, TooManyTokens, display_name, token_id
 from api.archives import lines_in, writing
 from api.auditing import FileReport, audited, read_proof_files, read_receipts, shown, told, unmet
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, may_show_password, prepare, prepare_tables, url_as
 from api.embedded_postgres import EmbeddedPostgresError
 from api.erasing import Erasure
-from api.faults import Fault
-from api.ids import read_id
-from api.listening import uvicorn_options
+from api.ids import game_of, read_id
 from api.log_commands import UNSIGNED, log_app, signing_of
-from api.logs import configure_logs, uvicorn_log_config
-from api.players import display_name
-from api.records import game_of
-from api.replaying import HAS_KEYS, Reel, keyboard, watch
-from api.replays import ReplayView
-from api.schema import schema as graphql_schema
+from api.logs import configure_logs
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from api.signing import Signer
+from api.viewpoints import ReplayView
 from domain.application import Games
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.audit import Audited, Receipt
@@ -106,27 +101,6 @@ def _accounts() -> Iterator[Accounts]:
         yield Accounts(datastore)
 
 
-class _Server(uvicorn.Server):
-    """Says where it listens as soon as it does, and does not wait for subscribers when it stops."""
-
-    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]]) -> None:
-        super().__init__(config)
-        self._end_streams = end_streams
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._end_streams()
-        await super().shutdown(sockets=sockets)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        for server in self.servers if self.started else ():
-            for listening in server.sockets:
-                host, port = listening.getsockname()[:2]
-                address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                out.print(f"TIC listens on [bold]http://{address}{GRAPHQL_PATH}[/bold] (GraphiQL in a browser)")
-                out.print(f"            and ws://{address}{GRAPHQL_PATH}. Stop it with Ctrl-C.")
-
-
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
@@ -164,19 +138,9 @@ def serve(
         signing = signing_of(settings)
         if signing is None:
             _logger.warning(UNSIGNED)
-        application = create_app(settings, url, keys, signing=signing)
-        config = uvicorn.Config(
-            application,
-            host=address[0],
-            port=address[1],
-            log_config=uvicorn_log_config(),
-            lifespan="on",
-            **uvicorn_options(),
-        )
-        settle_collector()
-        server = _Server(config, application.state.end_streams)
-        server.run()
-        if not server.started:
+        from api.serving import serve_until_stopped
+
+        if not serve_until_stopped(settings, url, keys, signing, address, tell=out.print):
             raise SystemExit(3)
 
 
@@ -622,6 +586,9 @@ def replay(
     ] = 1.0,
 ) -> None:
     """Play a game again in a terminal, forwards and backwards: a record, or a game of the log."""
+    from api.faults import Fault
+    from api.replaying import HAS_KEYS, Reel, keyboard, watch
+
     try:
         events, names = _told_of(game)
         reel = Reel(events, seen_as, names)
@@ -740,6 +707,8 @@ def print_schema(
     output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
 ) -> None:
     """Print the GraphQL schema."""
+    from api.schema import schema as graphql_schema
+
     _print(graphql_schema.as_str() + "\n", output)
 
 
