@@ -22,7 +22,7 @@ from psycopg.sql import SQL, Identifier
 from domain.storage import Datastore
 
 __all__ = ["TABLES", "TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "TooManyTokens"]
-__all__ += ["token_digest", "token_id"]
+__all__ += ["display_name", "token_digest", "token_id"]
 
 TOKENS_CHANNEL: Final = "tic_tokens"
 """PostgreSQL's notification channel: a token was revoked."""
@@ -93,6 +93,11 @@ class IssuedToken:
     id: str
     scopes: frozenset[Scope]
     issued_at: datetime
+
+
+def display_name(uuid: UUID, known: Player | None) -> str:
+    """Return what a player is called: the name, or a pseudonym for one who erased it."""
+    return known.name if known else f"Erased player {uuid.hex[:6]}"
 
 
 def token_digest(token: str) -> str:

@@ -28,34 +28,33 @@ from api.live import Live, patiently, stopped
 from api.log_routes import log_routes
 from api.proving import Prover
 from api.records import records_route
-from api.schema import KINDS, LIMITS, schema
+from api.schema import DOCUMENTS, KINDS, LIMITS, schema
 from api.seams import Seams
 from api.settings import Settings
-from api.signing import CheckpointFile, Signer
+from api.signing import Signer, Signing
 from api.subscriptions import PUBLIC
 from api.timekeeper import Timekeeper
 from domain.application import CONNECTIONS, Games
 from domain.events import Event
 from domain.game import Game
-from domain.notes import SigningKey
 from domain.storage import CHANNEL, Datastore, EventRecorder
 from domain.vault import Keyring, Vault
 from projections.hints import Hints
 from projections.lobby import LobbyQueries
 from projections.models import PROJECTIONS
-from projections.runner import Follower
+from projections.runner import Follower, make_tables
 
 __all__ = ["GRAPHQL_PATH", "create_app", "kept_running"]
 
 GRAPHQL_PATH: Final = "/graphql"
 RETRY_SECONDS: Final = 0.5
+STEPS_AT_ONCE: Final = 2
+"""Of the followers, each with a connection: one that has much to catch up with does not hold up the others."""
 
 _logger: Final = structlog.get_logger(__name__)
 
 Keys = Keyring | Callable[[], Keyring]
 """The server's keys, or what tells them as they are now."""
-Signing = tuple[SigningKey, CheckpointFile]
-"""The key that signs the log's checkpoints, and where a copy of the last one is."""
 
 
 class _House:
@@ -69,7 +68,12 @@ class _House:
         self.keys: Final = keys
         self.signing: Final = signing
         self.endpoint: Final = GraphQLEndpoint(
-            served, context=self.context, limits=LIMITS, graphiql=settings.graphiql, public=PUBLIC
+            served,
+            context=self.context,
+            limits=LIMITS,
+            graphiql=settings.graphiql,
+            public=PUBLIC,
+            documents=DOCUMENTS if served is schema else None,
         )
         self.world: World | None = None
         self.hints: Final = Hints(url)
@@ -86,8 +90,8 @@ class _House:
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
         # One for everyone who may want one, so that nobody waits for another: the threads that read, those of the
-        # commands, each follower for its steps, the timekeeper, the signer; and one more.
-        connections = self.settings.threads + CONNECTIONS + len(PROJECTIONS) + 3
+        # commands, the followers for their steps, the timekeeper, the signer; and one more.
+        connections = self.settings.threads + CONNECTIONS + STEPS_AT_ONCE + 3
         datastore = Datastore(self.url, connections=connections)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
@@ -116,9 +120,9 @@ class _House:
         recorder.appended = self.hints.tell
         vault = Vault(datastore, self.keys)
         accounts = Accounts(datastore)
-        following = [Follower(datastore, projection) for projection in PROJECTIONS.values()]
-        for follower in following:
-            follower.create_tables()
+        make_tables(datastore, PROJECTIONS.values())
+        turns = threading.Semaphore(STEPS_AT_ONCE)
+        following = [Follower(datastore, projection, turns=turns) for projection in PROJECTIONS.values()]
         games = Games(recorder, vault)
         timekeeper = Timekeeper(datastore, games)
         live = Live(self.url, self._past, self._newest)

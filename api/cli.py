@@ -1,4 +1,7 @@
-"""``tic``: the server, and what its operator does from a shell."""
+"""``tic``: the server, and what its operator does from a shell.
+
+Commands import for themselves what knows GraphQL or the web: that takes longer than most of them do.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,20 +21,16 @@ from uuid import UUID
 
 import structlog
 import typer
-import uvicorn
 
 from api.accounts import Accounts, Scope, TooManyTokens, token_id
-from api.app import GRAPHQL_PATH, create_app
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, prepare, url_as
 from api.embedded_postgres import EmbeddedPostgresError
 from api.erasing import Erasure
 from api.ids import read_id
-from api.listening import uvicorn_options
 from api.log_commands import UNSIGNED, log_app, signing_of
-from api.logs import configure_logs, uvicorn_log_config
+from api.logs import configure_logs
 from api.record_commands import record_app
-from api.schema import schema as graphql_schema
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from api.shell import answering, datastore_of, err, fail, must_answer, out, progress_bar
 from api.signing import Signer
@@ -42,7 +41,7 @@ from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.hints import Hints
 from projections.lobby import Lobby, LobbyQueries
 from projections.models import PROJECTIONS
-from projections.runner import Follower
+from projections.runner import Follower, make_tables
 from projections.side_by_side import NotRebuilt, rebuilt_side_by_side
 
 __all__ = ["app", "main"]
@@ -68,27 +67,6 @@ _logger: Final = structlog.get_logger(__name__)
 def _accounts() -> Iterator[Accounts]:
     with datastore_of(Settings.load()) as datastore:
         yield Accounts(datastore)
-
-
-class _Server(uvicorn.Server):
-    """Says where it listens as soon as it does, and does not wait for subscribers when it stops."""
-
-    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]]) -> None:
-        super().__init__(config)
-        self._end_streams = end_streams
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._end_streams()
-        await super().shutdown(sockets=sockets)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        for server in self.servers if self.started else ():
-            for listening in server.sockets:
-                host, port = listening.getsockname()[:2]
-                address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-                out.print(f"TIC listens on [bold]http://{address}{GRAPHQL_PATH}[/bold] (GraphiQL in a browser)")
-                out.print(f"            and ws://{address}{GRAPHQL_PATH}. Stop it with Ctrl-C.")
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -118,8 +96,7 @@ def serve(
         keys = KeyFile(settings)
         with closing(Datastore(url, connections=2)) as datastore:
             prepare(datastore)
-            for projection in PROJECTIONS.values():  # here, where what holds them up is told in a sentence
-                Follower(datastore, projection).create_tables()
+            make_tables(datastore, PROJECTIONS.values())  # here, where what holds them up is told in a sentence
             vault = Vault(datastore, keys)
             vault.must_open_some()
             if lost := vault.lost():
@@ -129,19 +106,9 @@ def serve(
         signing = signing_of(settings)
         if signing is None:
             _logger.warning(UNSIGNED)
-        application = create_app(settings, url, keys, signing=signing)
-        config = uvicorn.Config(
-            application,
-            host=address[0],
-            port=address[1],
-            log_config=uvicorn_log_config(),
-            lifespan="on",
-            **uvicorn_options(),
-        )
-        settle_collector()
-        server = _Server(config, application.state.end_streams)
-        server.run()
-        if not server.started:
+        from api.serving import serve_until_stopped
+
+        if not serve_until_stopped(settings, url, keys, signing, address, tell=out.print):
             raise SystemExit(3)
 
 
@@ -470,6 +437,8 @@ def print_schema(
     output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
 ) -> None:
     """Print the GraphQL schema."""
+    from api.schema import schema as graphql_schema
+
     _print(graphql_schema.as_str() + "\n", output)
 
 

@@ -253,14 +253,16 @@ class Operations:
         *,
         public: Collection[str] = (),
         encodings: Encodings | None = None,
+        documents: Documents | None = None,
     ) -> None:
+        """Take what others share: the documents of the same schema, with the same limits and public fields."""
         if schema.extensions or schema.directives:
             raise ValueError("this endpoint runs no schema extensions and no custom directives on operations")
         self._schema = schema._schema  # noqa: SLF001 - Strawberry has no public way to the schema it builds
         self._executor = schema.execution_context_class
         self._limits = limits
         self._encodings = encodings or Encodings()
-        self.documents = Documents(self._schema, limits, public=public)
+        self.documents = Documents(self._schema, limits, public=public) if documents is None else documents
 
     def find(self, parameters: Parameters) -> Operation:
         """Find the operation that the parameters name.

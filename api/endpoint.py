@@ -24,7 +24,7 @@ from starlette.websockets import WebSocket
 from strawberry.http.ides import get_graphql_ide_html
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from api.documents import NotExecuted, Operation, Operations, Parameters, encoded, response
+from api.documents import Documents, NotExecuted, Operation, Operations, Parameters, encoded, response
 from api.faults import BadRequest, BodyTooLarge, Fault, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
 from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of
@@ -50,7 +50,8 @@ class GraphQLEndpoint:
 
     `context` makes what resolvers find in `info.context`, once for every operation; see `ContextOf`. `graphiql` says
     whether a browser gets the GraphiQL page. `public` names the fields below subscriptions that show the same to every
-    viewer, as `reach_of` has them. Raises `ValueError` for a schema with extensions or operation directives.
+    viewer, as `reach_of` has them. `documents` are those of the same schema, limits and public fields, where endpoints
+    share them. Raises `ValueError` for a schema with extensions or operation directives.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class GraphQLEndpoint:
         limits: Limits | None = None,
         graphiql: bool = True,
         public: Collection[str] = (),
+        documents: Documents | None = None,
     ) -> None:
         self.limits = limits or Limits()
-        operations = Operations(schema, self.limits, public=public)
+        operations = Operations(schema, self.limits, public=public, documents=documents)
         self._shared = Shared(operations, context, self.limits, OpenStreams())
         self._page = get_graphql_ide_html("graphiql").encode() if graphiql else None
 

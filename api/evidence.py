@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from api.archives import lines_in
-from api.records import game_of
+from api.ids import game_of
 from domain.notes import LONGEST_PROOF, PROOF, RECEIPT, LogProof, NoteKey, Receipt, read_proof, read_receipt
 from domain.records import BrokenRecord
 

@@ -181,6 +181,7 @@ class Live:
         """Follow the log until cancelled, also over times when the database is away, and over events that break it."""
         try:
             while True:
+                await self._somebody()  # a connection for nobody would be one too many
                 try:
                     async with await self._connected() as conn:
                         await self._follow(conn)
@@ -210,13 +211,17 @@ class Live:
             tcp_user_timeout=5_000,
         )
 
+    async def _somebody(self) -> None:
+        """Wait until somebody follows a game or listens."""
+        while not self._followed and not self._listeners:
+            self._position = None  # nothing is read meanwhile, and none of it when somebody comes
+            self._company.clear()
+            await self._company.wait()
+
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
         pace = Pace()
         while True:
-            while not self._followed and not self._listeners:
-                self._position = None  # nothing is read meanwhile, and none of it when somebody comes
-                self._company.clear()
-                await self._company.wait()
+            await self._somebody()
             self._hint.clear()  # before the look: what is appended during it is worth another one
             with answering(conn, ANSWER_SECONDS):
                 found = await self._look(conn)

@@ -10,8 +10,9 @@ from uuid import UUID
 import strawberry
 
 from api.context import Info
+from api.cursors import read_cursor, write_cursor
 from api.games import Game, GameKind, Seat, show
-from api.ids import read_cursor, write_cursor, write_id
+from api.ids import write_id
 from api.nodes import PageInfo, page_size
 from api.players import Player, players_shown
 from api.results import player_uuid, read_label

@@ -9,9 +9,8 @@ from typing import Annotated, Final
 import structlog
 import typer
 
-from api.app import Signing
 from api.settings import Settings, SettingsError, write_whole
-from api.signing import CheckpointFile
+from api.signing import CheckpointFile, Signing
 from domain.notes import SigningKey
 
 __all__ = ["UNSIGNED", "log_app", "signing_of"]

@@ -23,8 +23,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from api.context import World
+from api.ids import game_of
 from api.proving import LogUnproved, NoSuchTree, NotYetSigned
-from api.records import game_of
 from domain.application import GameNotFound
 from domain.merkle import read_tile_path
 from domain.storage import DATABASE_AWAY

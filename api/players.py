@@ -11,7 +11,7 @@ from uuid import UUID
 import strawberry
 
 from api import accounts
-from api.accounts import Accounts, IssuedToken, Scope, TooManyTokens, token_id
+from api.accounts import Accounts, IssuedToken, Scope, TooManyTokens, display_name, token_id
 from api.context import Info
 from api.errors import InvalidInputError, invalid_input
 from api.faults import NotFound, Unauthenticated
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from api.results import PlayedGameConnection
     from api.scoreboards import Standing
 
-__all__ = ["Player", "PlayersMutation", "Token", "display_name", "must_find_player", "player", "players_shown"]
+__all__ = ["Player", "PlayersMutation", "Token", "must_find_player", "player", "players_shown"]
 
 T = TypeVar("T")
 
@@ -62,11 +62,6 @@ def _name(known: accounts.Player | None) -> str | None:
 
 def _registered_at(known: accounts.Player | None) -> datetime | None:
     return known.registered_at if known else None
-
-
-def display_name(uuid: UUID, known: accounts.Player | None) -> str:
-    """Return what a player is called: the name, or a pseudonym for one who erased it."""
-    return known.name if known else f"Erased player {uuid.hex[:6]}"
 
 
 @strawberry.type(description="A player. Those who erased their account keep only the random id, and what they played.")

@@ -13,18 +13,15 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from api.accounts import Accounts
+from api.accounts import Accounts, display_name
 from api.archives import lines_in, writing
 from api.auditing import Auditor, FileReport, shown, told
 from api.evidence import read_proof_files, read_receipts
-from api.faults import Fault
-from api.players import display_name
+from api.ids import game_of
 from api.proving import LogUnproved, NotYetSigned, Prover
-from api.records import game_of
-from api.replaying import HAS_KEYS, Reel, keyboard, watch
-from api.replays import ReplayView
 from api.settings import Settings
 from api.shell import datastore_of, err, fail, out, progress_bar
+from api.viewpoints import ReplayView
 from domain.archive import HeldOtherwise, events_up_to, holds, take_in
 from domain.audit import Audited
 from domain.decider import Names
@@ -186,6 +183,9 @@ def replay(
     ] = 1.0,
 ) -> None:
     """Play a game again in a terminal, forwards and backwards: a record, or a game of the log."""
+    from api.faults import Fault
+    from api.replaying import HAS_KEYS, Reel, keyboard, watch
+
     try:
         events, names = _told_of(game)
         reel = Reel(events, seen_as, names)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final
-from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from api.context import World
-from api.ids import read_id
+from api.ids import game_of
 from domain.application import GameNotFound
 from domain.archive import events_up_to
 from domain.events import Event
@@ -19,7 +18,7 @@ from domain.lifecycle import CLOSING
 from domain.records import write_record
 from domain.storage import DATABASE_AWAY
 
-__all__ = ["MEDIA_TYPE", "game_of", "records_route"]
+__all__ = ["MEDIA_TYPE", "records_route"]
 
 MEDIA_TYPE: Final = "application/jsonl"
 CHUNK_BYTES: Final = 64 * 1024
@@ -28,17 +27,6 @@ FOR_EVER: Final = "public, max-age=31536000, immutable"
 """A closed game has no other record, ever."""
 ASK_AGAIN: Final = "no-cache"
 """A running one may have a longer one; the ETag tells."""
-
-
-def game_of(text: str) -> UUID:
-    """Return the game that an id, or a UUID as it is written in events, stands for.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if len(text) == len(str(UUID(int=0))):
-        return UUID(text)
-    return read_id(text, "game")[1]
 
 
 def records_route(world: Callable[[], World | None]) -> Route:

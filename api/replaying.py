@@ -19,8 +19,9 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from api.drawing import Pen
-from api.replays import ReplayView, viewer_of
+from api.replays import viewer_of
 from api.schema import KINDS
+from api.viewpoints import ReplayView
 from domain.dealing import Seeds
 from domain.decider import PUBLIC, Fact, Names, positions
 from domain.events import Event

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Final
 from uuid import UUID
 
 import strawberry
 
+from api.accounts import display_name
 from api.context import Info
 from api.facts import FactPresenters, GameEvent
 from api.faults import BadUserInput, StillSealed
 from api.games import REPLAY_EFFORT, Game, show
 from api.ids import read_id
 from api.nodes import page_size
-from api.players import Player, display_name, player
+from api.players import Player, player
+from api.viewpoints import ReplayView
 from domain.application import GameNotFound, Moment
 from domain.decider import PUBLIC, Names, Position, Viewer
 from domain.game import Game as Record
 from domain.lifecycle import Table
 from domain.telling import NOBODY_NAMED
 
-__all__ = ["REPLAY_EFFORTS", "REPLAY_LENGTHS", "Replay", "ReplayView", "ReplaysQuery", "viewer_of"]
-
-
-class ReplayView(StrEnum):
-    """As whom a game is looked at again."""
-
-    PUBLIC = "PUBLIC"
-    SEAT_1 = "SEAT_1"
-    SEAT_2 = "SEAT_2"
-    SEAT_3 = "SEAT_3"
-    SEAT_4 = "SEAT_4"
-    SEAT_5 = "SEAT_5"
-    SEAT_6 = "SEAT_6"
-    SEAT_7 = "SEAT_7"
-    SEAT_8 = "SEAT_8"
-    ALL = "ALL"
-
-    @property
-    def seat(self) -> int:
-        """The seat that is named; 0 for none."""
-        _, _, number = self.partition("_")
-        return int(number or 0)
+__all__ = ["REPLAY_EFFORTS", "REPLAY_LENGTHS", "Replay", "ReplaysQuery", "viewer_of"]
 
 
 strawberry.enum(

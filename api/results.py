@@ -11,9 +11,10 @@ import strawberry
 
 from api import labels
 from api.context import Info
+from api.cursors import read_cursor, write_cursor
 from api.errors import InvalidInput
 from api.faults import BadUserInput
-from api.ids import read_cursor, read_id, write_cursor, write_id
+from api.ids import read_id, write_id
 from api.kinds import GameKind
 from api.nodes import First, PageInfo, page_size
 from api.players import Player, players_shown

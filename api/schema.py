@@ -16,6 +16,7 @@ from api import poker, ticitaire, tickle
 from api.accounts import Scope
 from api.boards import BOARD_LENGTHS
 from api.context import Info
+from api.documents import Documents
 from api.facts import LIFECYCLE_TYPES
 from api.faults import NotFound
 from api.games import EFFORTS, USUAL_LENGTHS, Game, GameKind, Kind, PlainAction, show
@@ -29,13 +30,13 @@ from api.results import RESULTS_EFFORTS, RESULTS_LENGTHS, ResultsQuery
 from api.scoreboards import SCOREBOARD_EFFORTS, SCOREBOARD_LENGTHS, ScoreboardsQuery
 from api.shortcuts import ShortExecutor, shortened
 from api.statistics import STATISTICS_EFFORTS, STATISTICS_LENGTHS
-from api.subscriptions import GameId, Subscription, must_find
+from api.subscriptions import PUBLIC, GameId, Subscription, must_find
 from api.tables import TablesMutation
 from api.transparency import LOG_EFFORTS, LOG_LENGTHS, LogQuery
 from domain.dealing import ALGORITHM
 from domain.games import RULESETS
 
-__all__ = ["KINDS", "LIMITS", "build_schema", "schema"]
+__all__ = ["DOCUMENTS", "KINDS", "LIMITS", "build_schema", "schema"]
 
 _KINDS: Final = (ticitaire.KIND, tickle.KIND, poker.KIND)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in _KINDS}
@@ -211,3 +212,6 @@ def build_schema(*more_mutations: type) -> strawberry.Schema:
 
 
 schema: Final = build_schema()
+
+DOCUMENTS: Final = Documents(schema._schema, LIMITS, public=PUBLIC)  # noqa: SLF001 - there is no public way to it
+"""The documents that this process has examined, whichever of its servers was sent them."""

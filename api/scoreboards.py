@@ -11,8 +11,9 @@ from uuid import UUID
 import strawberry
 
 from api.context import Info
+from api.cursors import read_place, write_cursor
 from api.faults import BadUserInput
-from api.ids import read_place, write_cursor, write_id
+from api.ids import write_id
 from api.kinds import Scoreboard, ScoreboardPeriod
 from api.nodes import After, First, PageInfo, page_size
 from api.players import Player, must_find_player, players_shown

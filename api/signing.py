@@ -28,7 +28,7 @@ from domain.notes import Checkpoint, NotSigned, Receipt, SigningKey, read_checkp
 from domain.storage import Datastore, PersistenceError
 from projections.transparency import Reached, TreeQueries, asking
 
-__all__ = ["CheckpointFile", "NothingSigned", "Signer"]
+__all__ = ["CheckpointFile", "NothingSigned", "Signer", "Signing"]
 
 SIGN_SECONDS: Final = 5.0
 """Between two checkpoints, while events come."""
@@ -82,6 +82,10 @@ class CheckpointFile:
             write_whole(self.path, note, replace=True, called="copy of the last checkpoint")
         except SettingsError as error:
             raise NothingSigned(f"{error}. Name a file that this server may write: TIC_CHECKPOINT_FILE") from None
+
+
+Signing = tuple[SigningKey, CheckpointFile]
+"""The key that signs the log's checkpoints, and where a copy of the last one is."""
 
 
 # Signing

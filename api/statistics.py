@@ -9,7 +9,8 @@ from uuid import UUID
 import strawberry
 
 from api.context import Info
-from api.ids import read_cursor, write_cursor, write_id
+from api.cursors import read_cursor, write_cursor
+from api.ids import write_id
 from api.kinds import GameKind
 from api.nodes import PageInfo, page_size
 from domain.counting import Counter, Counts, Keeps

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Final
 
 import structlog
@@ -13,7 +15,7 @@ from projections.pace import SHORTEST_SECONDS, Pace
 from projections.rebuilding import RebuildUnderWay, rebuilt
 from projections.tables import LIVE, Projection, drop_tables, make_room, set_place, take_in, when_free, within
 
-__all__ = ["BATCH", "Follower", "Projection", "RebuildUnderWay"]
+__all__ = ["BATCH", "Follower", "Projection", "RebuildUnderWay", "make_tables"]
 
 BATCH: Final = 500
 """Events in one transaction."""
@@ -26,6 +28,13 @@ LONGEST_RETRY_SECONDS: Final = 60.0
 
 _logger: Final = structlog.get_logger(__name__)
 
+_NO_TURNS: Final = nullcontext()
+
+_BEGIN: Final = (
+    "INSERT INTO projection_positions SELECT name, 0, version"
+    " FROM unnest(%s::text[], %s::integer[]) AS p (name, version) ON CONFLICT DO NOTHING"
+)
+_VERSIONS: Final = "SELECT name, version FROM projection_positions WHERE name = ANY (%s) FOR UPDATE"
 _NOTHING_NEW: Final = (
     # The greatest position stands at the end of an index. That none is greater would be looked for in the whole log.
     "SELECT position >= coalesce((SELECT max(notification_id) FROM public.game_events), 0) AS nothing_new"
@@ -33,13 +42,67 @@ _NOTHING_NEW: Final = (
 )
 
 
+def make_tables(datastore: Datastore, projections: Collection[Projection]) -> None:
+    """Make the tables of projections if they are missing, or older than this program's.
+
+    What is missing is made at once. Older tables are dropped, projection after projection: readers who stay in them are
+    waited for, for a minute or so.
+
+    Raises:
+        ProgrammingError: the schemas are missing, and this role may not make them.
+        OthersThings: another role has put something in there.
+        TablesHeld: readers stay in older tables; those stand, and are what is shown.
+        OperationalError: the database is away.
+    """
+    for projection in _older_after_making(datastore, projections):
+        when_free(partial(_make_anew, datastore, projection))
+
+
+def _older_after_making(datastore: Datastore, projections: Collection[Projection]) -> list[Projection]:
+    """Make what is missing, all in one transaction; return the projections whose tables are older, and left alone."""
+    known = {projection.name: projection.version for projection in projections}
+    with datastore.alone() as cursor:
+        make_room(cursor)
+        within(cursor, LIVE)
+        cursor.execute(_BEGIN, (list(known), list(known.values())))
+        rows = cursor.execute(_VERSIONS, (list(known),)).fetchall()
+        found = {row["name"]: row["version"] for row in rows}
+        with cursor.connection.pipeline():  # most are there, and no statement waits for the answer to the one before
+            for projection in projections:
+                if found[projection.name] == projection.version:
+                    projection.create_tables(cursor)
+    return [projection for projection in projections if found[projection.name] < projection.version]
+
+
+def _make_anew(datastore: Datastore, projection: Projection) -> None:
+    with datastore.alone() as cursor:
+        within(cursor, LIVE)
+        (row,) = cursor.execute(_VERSIONS, ([projection.name],)).fetchall()
+        if row["version"] >= projection.version:  # another server was first
+            return
+        drop_tables(cursor, projection, LIVE)
+        update = "UPDATE projection_positions SET version = %s WHERE name = %s"
+        cursor.execute(update, (projection.version, projection.name))
+        set_place(cursor, projection, 0)
+        projection.create_tables(cursor)
+
+
 class Follower:
     """Keeps one projection up with the log. Several processes may follow for the same one: each waits its turn."""
 
-    def __init__(self, datastore: Datastore, projection: Projection, *, batch: int = BATCH) -> None:
+    def __init__(
+        self,
+        datastore: Datastore,
+        projection: Projection,
+        *,
+        batch: int = BATCH,
+        turns: AbstractContextManager[object] = _NO_TURNS,
+    ) -> None:
+        """Take how many events one step takes in at most; and what it holds meanwhile, where followers take turns."""
         self._datastore: Final = datastore
         self._projection: Final = projection
         self._batch: Final = batch
+        self._turns: Final = turns
         self._woken: Final = threading.Event()
 
     def create_tables(self) -> None:
@@ -53,23 +116,7 @@ class Follower:
             TablesHeld: readers stay in the older tables; those stand, and are what is shown.
             OperationalError: the database is away.
         """
-        when_free(self._create_tables)
-
-    def _create_tables(self) -> None:
-        projection, name, version = self._projection, self._projection.name, self._projection.version
-        with self._datastore.alone() as cursor:
-            make_room(cursor)
-            within(cursor, LIVE)
-            insert = "INSERT INTO projection_positions VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
-            cursor.execute(insert, (name, version))
-            query = "SELECT version FROM projection_positions WHERE name = %s FOR UPDATE"
-            row = cursor.execute(query, (name,)).fetchone()
-            if row is not None and row["version"] < version:
-                drop_tables(cursor, projection, LIVE)
-                cursor.execute("UPDATE projection_positions SET version = %s WHERE name = %s", (version, name))
-                set_place(cursor, projection, 0)
-            if row is None or row["version"] <= version:
-                projection.create_tables(cursor)
+        make_tables(self._datastore, [self._projection])
 
     def step(self) -> int:
         """Take in the next batch, if there is one; return how many events it had.
@@ -78,6 +125,10 @@ class Follower:
             LookupError: there are no tables yet, or they are another program's.
             PersistenceError: the database is away, or said no; nothing was taken in.
         """
+        with self._turns:
+            return self._step()
+
+    def _step(self) -> int:
         # First a look that holds nobody up and writes nothing: most find nothing, or what another process takes in.
         found = self._datastore.read(_NOTHING_NEW, (self._projection.name, self._projection.version))
         if found and found[0]["nothing_new"]:

@@ -92,11 +92,14 @@ class Client:
 
     async def history(self, id: str, *, fields: str = "seq type bytes hash previousHash", first: int = 100) -> Any:
         """Return all events of a game, read page by page."""
+        query = (
+            "query ($id: ID!, $after: Int!) { game(id: $id) {"
+            f" events(afterSeq: $after, first: {first}) {{ nodes {{ {fields} }} hasMore }} }} }}"
+        )
         found: list[Any] = []
         page = {"hasMore": True}
         while page["hasMore"]:
-            wanted = f"events(afterSeq: {len(found)}, first: {first}) {{ nodes {{ {fields} }} hasMore }}"
-            page = (await self.game(id, wanted))["events"]
+            page = (await self.ask(query, id=id, after=len(found)))["game"]["events"]
             found += page["nodes"]
         return found
 

@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -60,6 +61,12 @@ def fails(*words: str, **settings: str) -> str:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return " ".join(done.stderr.split())
+
+
+def test_commands_start_without_what_only_a_server_needs() -> None:
+    told = [sys.executable, "-c", "import sys, api.cli; print(*sys.modules)"]
+    loaded = subprocess.run(told, capture_output=True, text=True, check=True).stdout.split()
+    assert {"graphql", "starlette", "strawberry", "uvicorn"}.isdisjoint(loaded)
 
 
 # serve

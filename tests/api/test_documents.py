@@ -207,6 +207,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
+def test_what_one_has_examined_need_not_be_examined_by_those_who_share_it(parsed: list[str]) -> None:
+    documents = Documents(SCHEMA, LIMITS)
+    for _ in range(2):
+        Operations(schema, LIMITS, documents=documents).find(Parameters("{ __typename }", None, None))
+    assert parsed == ["{ __typename }"]
+
+
 def refuse(documents: Documents, text: str) -> list[str]:
     with pytest.raises(NotExecuted) as refused:
         documents.prepare(text)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
+import psycopg
 import pytest
 import structlog
 from hypothesis import given as drawn
@@ -17,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from api.faults import SlowReader
-from api.live import _STATES, Live
+from api.live import _STATES, Live, stopped
 from api.readers import Reader, Watcher
 from api.sharing import Edition
 from domain.application import Games
@@ -546,6 +547,23 @@ async def until_it_looks(ear: Live) -> None:
 @pytest.fixture
 def ear(games: Games, database_url: str) -> Live:
     return live_at(database_url, games)
+
+
+async def test_as_long_as_nobody_follows_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    ear, connecting = live(Log((), shown=0)), asyncio.Event()
+
+    async def connected() -> psycopg.AsyncConnection:
+        connecting.set()
+        raise psycopg.OperationalError
+
+    monkeypatch.setattr(ear, "_connected", connected)
+    running = asyncio.create_task(ear.run())
+    await asyncio.sleep(0)
+    assert not connecting.is_set()
+    ear.watch(GAME, Watcher())
+    async with asyncio.timeout(10):
+        await connecting.wait()
+    await stopped(running)
 
 
 def live_at(url: str, games: Games) -> Live:

@@ -88,9 +88,12 @@ class Won:
     fairness: Any
 
 
-def position(version: int, *options: str) -> str:
+def position(version: int | str, *options: str) -> str:
     arguments = ", ".join([f"version: {version}", *options])
     return f"position({arguments}) {{ ... on TicitaireGame {{ {TABLE} }} }}"
+
+
+AT = f"query ($id: ID!, $version: Int!) {{ game(id: $id) {{ {position('$version')} }} }}"
 
 
 async def _win(url: str) -> Won:
@@ -113,7 +116,7 @@ async def _win(url: str) -> Won:
         return Won(
             answers=answers,
             told=[event["seq"] for each in outcomes for event in each["events"]],
-            positions=[(await ada.game(id, position(game["version"])))["position"] for game in answers],
+            positions=[(await ada.ask(AT, id=id, version=game["version"]))["game"]["position"] for game in answers],
             unrevealed=unrevealed,
             revealed=(await client.game(id, open_cards))["position"],
             events=await ada.history(id, first=7),

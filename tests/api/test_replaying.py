@@ -28,7 +28,7 @@ from api.cli import app
 from api.drawing import Pen, window
 from api.faults import BadUserInput, StillSealed
 from api.replaying import Key, Place, Reel, draw, keys_in, pressed
-from api.replays import ReplayView
+from api.viewpoints import ReplayView
 from domain.cards import DECK, HIDDEN, Shape
 from domain.events import Event, read_event
 from domain.games import FACT_TYPES

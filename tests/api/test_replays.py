@@ -78,29 +78,36 @@ class House:
     def player(self, name: str, seat: int) -> Client:
         return replace(self.nobody, token=self.tokens[SEATED[name][seat - 1]])
 
-    def replay(self, name: str, fields: str, *, who: Client | None = None, view: str = "PUBLIC") -> Any:
-        query = f"query ($id: ID!) {{ replay(gameId: $id, as: {view}) {{ {fields} }} }}"
-        asked = (who or self.nobody).ask(query, id=write_id("game", RECORDED[name][0].game))
+    def replay(
+        self, name: str, fields: str, *, who: Client | None = None, view: str = "PUBLIC", **variables: int
+    ) -> Any:
+        declared = "".join(f", ${variable}: Int!" for variable in variables)
+        query = f"query ($id: ID!{declared}) {{ replay(gameId: $id, as: {view}) {{ {fields} }} }}"
+        asked = (who or self.nobody).ask(query, id=write_id("game", RECORDED[name][0].game), **variables)
         return self.runner.run(asked)["replay"]
 
     def positions(self, name: str, told: str | None = None, *, first: int = PAGE, **how: Any) -> list[Any]:
         """All positions of a game, read page by page."""
+        asked = f"positions(afterSeq: $after, first: {first}) {{ nodes {{ {told or whole(name)} }} hasMore }}"
         found: list[Any] = []
         page = {"hasMore": True}
         while page["hasMore"]:
-            asked = f"positions(afterSeq: {len(found)}, first: {first}) {{ nodes {{ {told or whole(name)} }} hasMore }}"
-            page = self.replay(name, asked, **how)["positions"]
+            page = self.replay(name, asked, after=len(found), **how)["positions"]
             found += page["nodes"]
         return found
 
     def as_shown(self, name: str, who: Client, *options: str) -> list[Any]:
         """Every position of a game as `Game.position` shows it."""
         versions = range(1, len(RECORDED[name]) + 1)
-        found: dict[str, Any] = {}
+        found: list[Any] = []
         for some in (versions[at : at + 5] for at in range(0, len(versions), 5)):
-            fields = [f"v{v}: position({', '.join([f'version: {v}', *options])}) {{ {table_of(name)} }}" for v in some]
-            found |= self.runner.run(who.game(write_id("game", RECORDED[name][0].game), " ".join(fields)))
-        return [found[f"v{version}"] for version in versions]
+            asked = {f"v{number}": version for number, version in enumerate(some)}
+            declared = "".join(f", ${v}: Int!" for v in asked)
+            fields = [f"{v}: position({', '.join([f'version: ${v}', *options])}) {{ {table_of(name)} }}" for v in asked]
+            query = f"query ($id: ID!{declared}) {{ game(id: $id) {{ {' '.join(fields)} }} }}"
+            shown = self.runner.run(who.ask(query, id=write_id("game", RECORDED[name][0].game), **asked))
+            found += [shown["game"][v] for v in asked]
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -371,10 +378,10 @@ def test_a_player_is_shown_a_game_under_way_as_by_its_positions(
     house: House, running: tuple[Client, dict[str, Any]], kind: str
 ) -> None:
     ada, games = running
+    query = f"query ($id: ID!, $v: Int!) {{ game(id: $id) {{ position(version: $v) {{ {table_of(kind)} }} }} }}"
     for one in _running(house, kind, games[kind], ada, "SEAT_1"):
-        fields = f"position(version: {one['seq']}) {{ {table_of(kind)} }}"
-        shown = house.runner.run(ada.game(games[kind]["id"], fields))
-        assert one["game"] == shown["position"]
+        shown = house.runner.run(ada.ask(query, id=games[kind]["id"], v=one["seq"]))
+        assert one["game"] == shown["game"]["position"]
 
 
 def test_a_player_is_shown_his_own_hand_and_no_other(house: House, running: tuple[Client, dict[str, Any]]) -> None:

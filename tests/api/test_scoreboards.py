@@ -11,7 +11,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from api.ids import write_cursor
+from api.cursors import write_cursor
 from tests.api.company import id_of
 from tests.api.finished import ADA, BOB, CYD, DEE, LABEL, game_id, played
 from tests.client import Client

@@ -15,6 +15,7 @@ from psycopg.rows import DictRow
 
 from domain.application import Games
 from domain.storage import Datastore, Logged
+from projections.lobby import Lobby
 from projections.models import PROJECTIONS
 from projections.runner import Follower, Projection
 from tests.projections.conftest import Running
@@ -38,6 +39,31 @@ def test_a_step_that_finds_nothing_waits_for_nobody_and_writes_nothing(
     with psycopg.connect(database_url) as other:
         other.execute("SELECT FROM read_models.projection_positions FOR UPDATE")
         assert follower.step() == 0
+
+
+class Turns:
+    """Turns that followers take; it tells whether somebody's is under way."""
+
+    under_way = False
+
+    def __enter__(self) -> None:
+        self.under_way = True
+
+    def __exit__(self, *_: object) -> None:
+        self.under_way = False
+
+
+def test_where_followers_take_turns_all_of_a_step_is_within_one(datastore: Datastore, games: Games) -> None:
+    turns, within = Turns(), list[bool]()
+
+    class Watched(Lobby):
+        def apply(self, cursor: Cursor[DictRow], events: Sequence[Logged]) -> None:
+            within.append(turns.under_way)
+            super().apply(cursor, events)
+
+    some_games(games, 1)
+    assert Follower(datastore, Watched(), turns=turns).step() > 0
+    assert (within, turns.under_way) == ([True], False)
 
 
 class Killed(Exception):

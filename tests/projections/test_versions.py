@@ -22,7 +22,7 @@ from domain.ticitaire.rules import OpenTicitaire
 from domain.tickle.rules import OpenTickle
 from projections.lobby import Lobby, LobbyQueries, Status
 from projections.models import PROJECTIONS
-from projections.runner import Follower
+from projections.runner import Follower, make_tables
 from projections.tables import OthersThings, TablesHeld
 
 ADA: Final = UUID(int=1)
@@ -342,6 +342,26 @@ def test_the_transaction_that_makes_the_tables_is_the_one_that_keeps_others_from
 
     Follower(datastore, Looking(1)).create_tables()
     assert held == [{"mode": "ExclusiveLock"}]
+
+
+def test_the_tables_of_all_read_models_are_made_in_one_transaction(datastore: Datastore, database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("DROP SCHEMA read_models, read_models_rebuild CASCADE")
+    make_tables(datastore, PROJECTIONS.values())
+    made = rows(
+        database_url, "SELECT DISTINCT xmin::text FROM pg_class WHERE relnamespace = 'read_models'::regnamespace"
+    )
+    assert len(made) == 1
+    assert positions(database_url) == {name: (0, projection.version) for name, projection in PROJECTIONS.items()}
+
+
+@pytest.mark.usefixtures("older")
+def test_older_tables_of_one_read_model_are_made_anew_beside_those_of_another(
+    datastore: Datastore, database_url: str
+) -> None:
+    before = positions(database_url)
+    make_tables(datastore, [*PROJECTIONS.values(), Counter(2)])
+    assert positions(database_url) == {**before, "counter": (0, 2)}
 
 
 def test_a_start_needs_one_connection(database_url: str) -> None:
