@@ -110,3 +110,14 @@ def _read(text: str) -> str:
 
 def _no_id() -> ValueError:
     return ValueError("this is not an id of this server")
+
+
+def game_of(text: str) -> UUID:
+    """Return the game that an id, or a UUID as it is written in events, stands for.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if len(text) == len(str(UUID(int=0))):
+        return UUID(text)
+    return read_id(text, "game")[1]

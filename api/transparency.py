@@ -11,8 +11,8 @@ import strawberry
 
 from api.context import Info
 from api.faults import BadUserInput, Unavailable
+from api.ids import game_of
 from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned
-from api.records import game_of
 from domain.application import GameNotFound
 from domain.notes import claimed
 
