@@ -19,6 +19,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from api.accounts import TOKENS_CHANNEL, Accounts
+from api.archive_routes import archive_routes
 from api.context import Context, Standings, World
 from api.database import prepare
 from api.endpoint import GraphQLEndpoint
@@ -247,6 +248,7 @@ def create_app(
         Route("/", _to_graphql),
         Route("/healthz", _healthy),
         records_route(lambda: house.world),
+        *archive_routes(lambda: house.world),
         *log_routes(lambda: house.world),
         Route(GRAPHQL_PATH, house.endpoint),
         WebSocketRoute(GRAPHQL_PATH, house.endpoint),

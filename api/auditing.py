@@ -1,33 +1,24 @@
-"""The audit of files: records in, a report out, for people and for machines. It needs no database and no network."""
+"""The audit of files: records held against the log, against what players were told, and against each other.
+
+It needs no database and no network.
+"""
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from api.evidence import Evidence
 from domain.audit import Audited, Check, Standing, Wrong, audit
 from domain.merkle import HASH_BYTES
-from domain.notes import LogProof, NoteKey, Receipt
+from domain.notes import Receipt
 from domain.record_reading import read_each
-from domain.records import BrokenRecord
+from domain.records import BrokenRecord, Record
+from domain.witness import Forked
 
-__all__ = ["REPORT", "Auditor", "FileReport", "shown", "told"]
-
-REPORT: Final = "tic/audit/v1"
-
-_SIGNS: Final = {
-    Standing.HOLDS: ("yes", "green"),
-    Standing.WRONG: ("WRONG", "bold red"),
-    Standing.OPEN: ("open", "yellow"),
-}
+__all__ = ["Auditor", "FileReport", "Report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +30,92 @@ class FileReport:
     """Each record, in the order of the file: audited, or refused with its first wrong line."""
 
     @property
+    def audited(self) -> Sequence[Audited]:
+        """Those that could be read."""
+        return [game for game in self.games if isinstance(game, Audited)]
+
+    @property
     def holds(self) -> bool:
         """Whether every check of every game holds."""
         return bool(self.games) and all(isinstance(game, Audited) and game.holds for game in self.games)
 
 
-class Auditor:
-    """Audits files one after the other, and what they hold against each other."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an audit came to."""
 
-    def __init__(
-        self, *, key: NoteKey | None = None, proofs: Mapping[UUID, LogProof], receipts: Sequence[Receipt] = ()
-    ) -> None:
-        """Take what the audit of each game takes (``audit``): of all games."""
-        self._key: Final = key
-        self._proofs: Final = proofs
-        self._receipts: Final = defaultdict[UUID, list[Receipt]](list)
-        for receipt in receipts:
-            self._receipts[receipt.game].append(receipt)
+    files: tuple[FileReport, ...]
+    missing: tuple[Receipt, ...]
+    """Of games that are in none of the files: a log that leaves a game out departs from them too."""
+    unrecorded: tuple[UUID, ...]
+    """Games whose proofs were given, and that are in none of the files."""
+    receipts: int
+    """How many were compared."""
+    checkpoints: tuple[int, ...]
+    """The sizes of those that were given or relied on."""
+    untied: tuple[int, ...]
+    """The sizes of those that the newest was not shown to have grown from."""
+    compared: bool
+    """Whether checkpoints were given to be compared."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is something, and everything about it holds."""
+        return (
+            bool(self.files)
+            and all(report.holds for report in self.files)
+            and not (self.missing or self.unrecorded or (self.compared and self.untied))
+        )
+
+
+class Auditor:
+    """Audits files one after the other, and holds them against each other."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence: Final = evidence
         self._seen: Final[dict[UUID, _Seen]] = {}
+        self._broken: Final[set[UUID]] = set()
 
     def audited(self, file: str, lines: Iterator[bytes]) -> Iterator[Audited | BrokenRecord]:
         """Audit the records of a file one by one; broken ones are told, and passed over."""
         for record in read_each(lines):
             if isinstance(record, BrokenRecord):
+                if record.game is not None:
+                    self._broken.add(record.game)
                 yield record
-                continue
-            game = record.game
-            found = audit(record, proof=self._proofs.get(game), key=self._key, receipts=self._receipts.get(game, ()))
-            seen = _Seen(file, record.line, b"".join(bytes.fromhex(event.hash) for event in record.events))
-            yield _compared(found, seen, before) if (before := self._seen.get(game)) else found
-            self._seen[game] = max(seen, before or seen, key=lambda seen: len(seen.hashes))
+            else:
+                yield self._beside_others(file, record, self._by_itself(record))
 
-    def unmet(self) -> list[Receipt]:
-        """Return the receipts of games that no file has had: a log that leaves a game out departs from them too."""
-        return [receipt for game, kept in self._receipts.items() if game not in self._seen for receipt in kept]
+    def _by_itself(self, record: Record) -> Audited:
+        evidence, game = self._evidence, record.game
+        proofs, receipts = evidence.proofs.get(game, ()), evidence.receipts.get(game, ())
+        return audit(record, proofs=proofs, key=evidence.key, receipts=receipts)
+
+    def _beside_others(self, file: str, record: Record, found: Audited) -> Audited:
+        if found.included:
+            checkpoint, place = found.included.checkpoint, f"{file}, line {record.line + len(record.events)}"
+            try:
+                self._evidence.witness.saw(checkpoint, f"the proof of {place}")
+                self._evidence.witness.placed(found.included.index, found.included.leaf, f"the proof of {place}")
+            except Forked as forked:
+                found = _with(found, Wrong(Check.INCLUSION, record.line + len(record.events), str(forked)))
+        here = _Seen(file, record.line, b"".join(bytes.fromhex(event.hash) for event in record.events))
+        before = self._seen.get(record.game)
+        self._seen[record.game] = max(here, before or here, key=lambda seen: len(seen.hashes))
+        return found if before is None else _compared(found, here, before)
+
+    def report(self, files: Sequence[FileReport]) -> Report:
+        """Return what it all came to."""
+        evidence, had = self._evidence, self._seen.keys() | self._broken
+        return Report(
+            tuple(files),
+            tuple(receipt for game, kept in evidence.receipts.items() if game not in had for receipt in kept),
+            tuple(game for game in evidence.proofs if game not in had),
+            sum(len(evidence.receipts.get(game, ())) for game in self._seen),
+            tuple(evidence.witness.sizes()),
+            tuple(evidence.witness.untied()),
+            evidence.checkpoints_given,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,87 +128,21 @@ class _Seen:
     """Of its events, one after the other."""
 
 
+def _with(found: Audited, wrong: Wrong) -> Audited:
+    """Return what was found, and one thing more that is wrong; with the record itself, that comes first."""
+    wrongs = (wrong, *found.wrongs) if wrong.check is Check.RECORD else (*found.wrongs, wrong)
+    return replace(found, checks={**found.checks, wrong.check: Standing.WRONG}, wrongs=wrongs)
+
+
 def _compared(found: Audited, here: _Seen, before: _Seen) -> Audited:
-    """Return what an audit has found, with how the record stands to an earlier one of the same game."""
+    """Return what was found, with how the record stands to an earlier one of the same game."""
     place = f"{before.file}, line {before.line}"
     for seq, (hash_, other) in enumerate(zip(_each(here.hashes), _each(before.hashes), strict=False), 1):
         if hash_ != other:
             message = f"this game is in {place}, too, with another event {seq}: one of the two is not the log's"
-            wrong = Wrong(Check.RECORD, here.line + seq, message)
-            return replace(found, checks={**found.checks, Check.RECORD: Standing.WRONG}, wrong=wrong)
+            return _with(found, Wrong(Check.RECORD, here.line + seq, message))
     return replace(found, remarks=(*found.remarks, f"this game is in {place}, too"))
 
 
 def _each(hashes: bytes) -> Iterator[bytes]:
     return (hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES))
-
-
-# The report
-
-
-def told(reports: Sequence[FileReport], missed: Sequence[Receipt] = ()) -> str:
-    """Return the report as JSON, for machines; with the receipts of games that are in none of the files."""
-    files = [
-        {"file": report.file, "games": [_game_told(game) for game in report.games], "holds": report.holds}
-        for report in reports
-    ]
-    holds = bool(reports) and not missed and all(report.holds for report in reports)
-    missing = [{"game": str(receipt.game), "version": receipt.version, "hash": receipt.hash} for receipt in missed]
-    report = {"report": REPORT, "files": files, "missing": missing, "holds": holds}
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
-
-
-def _game_told(game: Audited | BrokenRecord) -> dict[str, Any]:
-    if isinstance(game, BrokenRecord):
-        return {"holds": False, "wrong": {"check": Check.RECORD, "line": game.line, "message": game.message}}
-    wrong = game.wrong
-    return {
-        "game": str(game.game),
-        "kind": game.kind,
-        "line": game.line,
-        "events": game.events,
-        "holds": game.holds,
-        "checks": dict(game.checks),
-        "wrong": {"check": wrong.check, "line": wrong.line, "message": wrong.message} if wrong else None,
-        "remarks": list(game.remarks),
-    }
-
-
-def shown(reports: Sequence[FileReport], missed: Sequence[Receipt] = ()) -> RenderableType:
-    """Return the report for people: a line for each game, what is wrong, and what it comes to; as ``told``."""
-    checks = list(dict.fromkeys(check for report in reports for game in _audited(report) for check in game.checks))
-    table = Table("line", "game", "kind", "events", *checks, box=None, header_style="bold")
-    notes: list[Text] = []
-    for report in reports:
-        for game in report.games:
-            if isinstance(game, BrokenRecord):
-                table.add_row(str(game.line), "-", "", "", Text("WRONG", "bold red"))
-                notes.append(Text(f"{report.file}, line {game.line}: {game.message}", "red"))
-                continue
-            signs = [Text(*_SIGNS[game.checks[check]]) if check in game.checks else Text("") for check in checks]
-            table.add_row(str(game.line), str(game.game)[:8], game.kind, str(game.events), *signs)
-            if game.wrong:
-                notes.append(Text(f"{report.file}, {game.wrong} (game {game.game})", "red"))
-            notes += [Text(f"{report.file}, line {game.line}: {remark}", "yellow") for remark in game.remarks]
-    games = dict.fromkeys(receipt.game for receipt in missed)
-    notes += [Text(f"There are receipts of game {game}, and none of the files has it.", "red") for game in games]
-    return Group(table, *notes, _sum(reports, missed))
-
-
-def _audited(report: FileReport) -> list[Audited]:
-    return [game for game in report.games if isinstance(game, Audited)]
-
-
-def _sum(reports: Sequence[FileReport], missed: Sequence[Receipt]) -> Text:
-    records = [game for report in reports for game in report.games]
-    hold = sum(isinstance(game, Audited) and game.holds for game in records)
-    wrong = sum(isinstance(game, BrokenRecord) or game.wrong is not None for game in records)
-    left = len(records) - hold - wrong
-    if records and hold == len(records) and not missed:
-        games = len({game.game for report in reports for game in _audited(report)})
-        twice = "" if games == len(records) else f", in {len(records)} records"
-        return Text(f"Everything holds: {games} of {games} games{twice}.", "bold green")
-    words = (
-        f"Records: {len(records)}. Everything holds: {hold}. Something is wrong: {wrong}. Not all can be told: {left}."
-    )
-    return Text(words, "bold red" if wrong or missed else "bold yellow")

@@ -24,7 +24,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from api import accounts, timekeeper
 from api.privileges import TABLES, appenders, grant, lacks, makers, oversteps, take_room
 from domain import vault
-from domain.log_tables import CHECKPOINTS_TRIGGER, TRIGGER, create_log, is_guarded
+from domain.log_tables import TRIGGERS, create_log, is_guarded
 from domain.storage import Datastore
 from projections.tables import BUILD, LIVE, drop_things, make_schemas, others_things, when_free
 
@@ -43,9 +43,7 @@ _OF_THE_SERVER: Final[tuple[str, ...]] = (
 )
 """What a URL says of the server, and not of the role."""
 
-_UNGUARDED: Final = (
-    f"The trigger {TRIGGER} or {CHECKPOINTS_TRIGGER}, which keeps the log append-only, is missing or disabled"
-)
+_UNGUARDED: Final = f"The trigger {' or '.join(TRIGGERS)}, which keeps the log append-only, is missing or disabled"
 
 _LOCK_WAIT: Final = "5s"
 """How long the making of tables waits for writers. Others wait behind it, so it gives up and can be tried again."""

@@ -14,76 +14,35 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
-from uuid import UUID
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from api.context import World
-from api.ids import game_of
-from api.proving import LogUnproved, NoSuchTree, NotYetSigned
-from domain.application import GameNotFound
+from api.proving import NotYetSigned
+from api.routes import ASK_AGAIN, FOR_EVER, Refused, asked, game_named, route
 from domain.merkle import read_tile_path
-from domain.storage import DATABASE_AWAY
 
 __all__ = ["log_routes"]
-
-T = TypeVar("T")
-
-FOR_EVER: Final = "public, max-age=31536000, immutable"
-"""What is signed never changes again, the beginning of a tile neither."""
-ASK_AGAIN: Final = "no-cache"
 
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
-class _Refused(Exception):
-    """What was asked for is not answered."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status: Final = status
-        self.code: Final = code
-
-
 def log_routes(world: Callable[[], World | None]) -> list[Route]:
     """Return the routes; ``world`` tells None while the server starts or stops."""
-
-    def route(path: str, answer: Callable[[World, Request], Awaitable[Response]]) -> Route:
-        async def answered(request: Request) -> Response:
-            house = world()
-            if house is None:
-                return _refusal(503, "UNAVAILABLE", "The server is starting or stopping: try again in a moment.")
-            try:
-                return await answer(house, request)
-            except _Refused as refused:
-                return _refusal(refused.status, refused.code, str(refused))
-            except NotYetSigned as error:
-                return _refusal(409, "NOT_YET_SIGNED", str(error))
-            except NoSuchTree as error:
-                return _refusal(404, "NOT_FOUND", str(error))
-            except LogUnproved as error:
-                return _refusal(503, "LOG_UNPROVED", str(error))
-            except DATABASE_AWAY:
-                return _refusal(503, "UNAVAILABLE", "The database cannot be reached: try again in a moment.")
-
-        return Route(path, answered, methods=["GET"])  # and so HEAD
-
     return [
-        route("/checkpoint", _checkpoint),
-        route("/tile/{path:path}", _tile),
-        route("/games/{id}.tlog-proof", _proof),
-        route("/log/inclusion", _inclusion),
-        route("/log/consistency", _consistency),
+        route(path, world, answer)
+        for path, answer in (
+            ("/checkpoint", _checkpoint),
+            ("/tile/{path:path}", _tile),
+            ("/games/{id}.tlog-proof", _proof),
+            ("/log/inclusion", _inclusion),
+            ("/log/consistency", _consistency),
+        )
     ]
-
-
-def _refusal(status: int, code: str, message: str) -> Response:
-    headers = {"cache-control": "no-store"} | ({"retry-after": "5"} if status in {409, 503} else {})
-    return JSONResponse({"code": code, "message": message}, status, headers=headers)
 
 
 def _shown(content: str) -> Response:
@@ -95,7 +54,7 @@ async def _checkpoint(world: World, _: Request) -> Response:
     try:
         note = (await world.blocking(world.prover.newest))[1]
     except NotYetSigned as error:
-        raise _Refused(404, "NOT_FOUND", str(error)) from None
+        raise Refused(404, "NOT_FOUND", str(error)) from None
     return _shown(note)
 
 
@@ -104,7 +63,7 @@ async def _tile(world: World, request: Request) -> Response:
     try:
         (level, number), width = read_tile_path(path.replace(_ENTRIES, "0/", 1) if path.startswith(_ENTRIES) else path)
     except ValueError as error:
-        raise _Refused(404, "NOT_FOUND", f"There is no such tile: {error}.") from None
+        raise Refused(404, "NOT_FOUND", f"There is no such tile: {error}.") from None
     if path.startswith(_ENTRIES):
         content = _bundle(await world.blocking(lambda: prover.entries(number, width)))
     else:
@@ -122,22 +81,22 @@ def _bundle(entries: Sequence[bytes]) -> bytes:
 
 
 async def _proof(world: World, request: Request) -> Response:
-    game = _game(request.path_params["id"])
-    proof = await _existing(world, lambda: world.prover.proof(game, world.games.newest(game).seq))
+    game = game_named(request.path_params["id"])
+    proof = await world.blocking(lambda: world.prover.proof(game, world.games.newest(game).seq))
     return _shown(str(proof))
 
 
 async def _inclusion(world: World, request: Request) -> Response:
-    asked = _asked(request, {"game", "seq", "size"})
-    if "game" not in asked:
-        raise _Refused(400, "BAD_USER_INPUT", "`game` is missing: the field `id`, or `uuid`, of a game.")
-    game, seq = _game(asked["game"]), _number(asked, "seq")
+    wanted = asked(request, {"game", "seq", "size"})
+    if "game" not in wanted:
+        raise Refused(400, "BAD_USER_INPUT", "`game` is missing: the field `id`, or `uuid`, of a game.")
+    game, seq = game_named(wanted["game"]), _number(wanted, "seq")
     if seq is None:
-        raise _Refused(400, "BAD_USER_INPUT", "`seq` is missing: the number of the event in its game, from 1.")
-    size = _number(asked, "size")
-    last = await _existing(world, lambda: world.games.newest(game))
+        raise Refused(400, "BAD_USER_INPUT", "`seq` is missing: the number of the event in its game, from 1.")
+    size = _number(wanted, "size")
+    last = await world.blocking(lambda: world.games.newest(game))
     if not 1 <= seq <= last.seq:
-        raise _Refused(404, "NOT_FOUND", f"The game has the events 1 to {last.seq}.")
+        raise Refused(404, "NOT_FOUND", f"The game has the events 1 to {last.seq}.")
     shown = await world.blocking(lambda: world.prover.inclusion(game, seq, size))
     return _told(
         {
@@ -151,10 +110,10 @@ async def _inclusion(world: World, request: Request) -> Response:
 
 
 async def _consistency(world: World, request: Request) -> Response:
-    asked = _asked(request, {"old", "new"})
-    old, new = _number(asked, "old"), _number(asked, "new")
+    wanted = asked(request, {"old", "new"})
+    old, new = _number(wanted, "old"), _number(wanted, "new")
     if old is None:
-        raise _Refused(400, "BAD_USER_INPUT", "`old` is missing: the number of events of the older checkpoint.")
+        raise Refused(400, "BAD_USER_INPUT", "`old` is missing: the number of events of the older checkpoint.")
     shown = await world.blocking(lambda: world.prover.consistency(old, new))
     return _told(
         {
@@ -171,38 +130,12 @@ def _told(content: object) -> Response:
     return JSONResponse(content, headers={"cache-control": ASK_AGAIN, "x-content-type-options": "nosniff"})
 
 
-async def _existing(world: World, call: Callable[[], T]) -> T:
-    try:
-        return await world.blocking(call)
-    except GameNotFound:
-        raise _no_game() from None
-
-
-def _no_game() -> _Refused:
-    return _Refused(404, "NOT_FOUND", "There is no such game. Take the id from the field `id`, or `uuid`, of a game.")
-
-
-def _game(text: str) -> UUID:
-    try:
-        return game_of(text)
-    except ValueError:
-        raise _no_game() from None
-
-
-def _asked(request: Request, known: set[str]) -> dict[str, str]:
-    pairs = request.query_params.multi_items()
-    asked = dict(pairs)
-    if len(asked) < len(pairs) or not asked.keys() <= known:
-        raise _Refused(400, "BAD_USER_INPUT", f"Ask with {', '.join(sorted(known))}, each once at most.")
-    return asked
-
-
-def _number(asked: dict[str, str], name: str) -> int | None:
-    text = asked.get(name)
+def _number(wanted: dict[str, str], name: str) -> int | None:
+    text = wanted.get(name)
     if text is None:
         return None
     if not _NUMBER.fullmatch(text):
-        raise _Refused(400, "BAD_USER_INPUT", f"`{name}` is a number: 0, or digits that do not begin with 0.")
+        raise Refused(400, "BAD_USER_INPUT", f"`{name}` is a number: 0, or digits that do not begin with 0.")
     return int(text)
 
 

@@ -40,6 +40,8 @@ GRANTS: Final = (
     Grant("game_log", "SELECT"),
     Grant("log_checkpoints", "SELECT"),
     Grant("log_checkpoints", "INSERT", ("size", "note")),
+    Grant("log_departures", "SELECT"),
+    Grant("log_departures", "INSERT", ("note",)),
     Grant("sealed_seeds", "SELECT"),
     Grant("sealed_seeds", "INSERT"),
     Grant("sealed_seeds", "UPDATE", ("key_id", "sealed")),

@@ -103,14 +103,14 @@ class Prover:
             _logger.error("the newest checkpoint in the database is none", error=str(error))  # noqa: TRY400
             raise LogUnproved("The newest checkpoint in the database is none. The operator is told.") from None
 
-    def proof(self, game: UUID, seq: int) -> LogProof:
-        """Return the proof that stands alone of an event, under the newest checkpoint.
+    def proof(self, game: UUID, seq: int, signed: tuple[Checkpoint, str] | None = None) -> LogProof:
+        """Return the proof that stands alone of an event, under a checkpoint that was the newest, or else the newest.
 
         Raises:
             NotYetSigned: no checkpoint covers the event, or there is none.
             LogUnproved, OperationalError: as ``newest``.
         """
-        checkpoint, note = self.newest()
+        checkpoint, note = signed or self.newest()
         shown = self._included(checkpoint, game, seq, checkpoint.size)
         return LogProof(shown.index, shown.path, note, extra=str(game).encode())  # whose it is, among many in one file
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 from uuid import UUID
 
 import typer
@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from api.accounts import Accounts, display_name
-from api.archives import lines_in, writing
-from api.auditing import Auditor, FileReport, shown, told
-from api.evidence import read_proof_files, read_receipts
+from api.archives import lines_in, size_of, writing
+from api.audit_report import shown, told
+from api.auditing import Auditor, FileReport
+from api.evidence import note_key, read_evidence
 from api.ids import game_of
 from api.proving import LogUnproved, NotYetSigned, Prover
 from api.settings import Settings
@@ -28,11 +29,11 @@ from domain.decider import Names
 from domain.events import Event
 from domain.games import FACT_TYPES, RULESETS
 from domain.lifecycle import GameOpened, PlayerSeated
-from domain.notes import NoteKey
 from domain.record_reading import lines_of, read_record, read_records
 from domain.records import BrokenRecord, Record, write_record
 from domain.storage import EventRecorder, log_end
 from domain.telling import NOBODY_NAMED
+from domain.witness import Forked
 
 __all__ = ["record_app"]
 
@@ -138,6 +139,8 @@ def import_records(files: Annotated[list[Path], typer.Argument(help="Files of re
         for file in files:
             taken: list[bool] = []
             try:
+                if size_of(file) is None:
+                    fail(f"{file} is no file that can be read twice, as an import does: save what comes in first")
                 for record in _records(file, "Checking"):
                     holds(recorder, record)
                 taken += take_in(recorder, _records(file, "Importing"))
@@ -152,7 +155,7 @@ def import_records(files: Annotated[list[Path], typer.Argument(help="Files of re
 
 def _records(file: Path, doing: str) -> Iterator[Record]:
     with lines_in(file) as (lines, position), progress_bar() as progress:
-        task = progress.add_task(f"{doing} {escape(file.name)}", total=file.stat().st_size)
+        task = progress.add_task(f"{doing} {escape(file.name)}", total=size_of(file))
         for record in read_records(lines):
             progress.update(task, completed=position())
             yield record
@@ -182,7 +185,10 @@ def replay(
         float, typer.Option(min=0.05, max=60, help="Seconds for each position where it plays by itself.")
     ] = 1.0,
 ) -> None:
-    """Play a game again in a terminal, forwards and backwards: a record, or a game of the log."""
+    """Play a game again in a terminal, forwards and backwards: a record, or a game of the log.
+
+    The last line says whether its seeds prove it.
+    """
     from api.faults import Fault
     from api.replaying import HAS_KEYS, Reel, keyboard, watch
 
@@ -193,10 +199,11 @@ def replay(
         fail(error.message)
     screen = Console(highlight=False)
     if notation:
-        out.print(*reel.notation(), sep="\n", markup=False)
+        out.print(*reel.notation(), "", reel.verdict, sep="\n", markup=False)
     elif plain or not screen.is_terminal or screen.is_dumb_terminal:
         for seq in range(1, len(reel) + 1):
             out.print(f"{seq:>4}  {reel.words(seq)}", markup=False)
+        out.print("", reel.verdict, sep="\n", markup=False)
     elif not HAS_KEYS:
         fail("there are no keys to be read on Windows: ask for --plain or --notation")
     else:
@@ -209,16 +216,23 @@ def replay(
 
 @record_app.command("audit")
 def audit_records(
-    files: Annotated[list[Path], typer.Argument(help="Files of records, as `tic export` writes them; .gz if packed.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files of records, and of proofs (.tlog-proof); .gz if packed; - for what comes in."),
+    ],
     key: Annotated[
         str | None, typer.Option(help="The verifier key of the log, or a file that holds it: from the operator.")
     ] = None,
     proofs: Annotated[
-        list[Path] | None, typer.Option(help="Files of proofs that the log has these games: /games/GAME.tlog-proof.")
+        list[Path] | None, typer.Option(help="More files of proofs that the log has these games, whatever their names.")
     ] = None,
     receipts: Annotated[
         list[Path] | None,
         typer.Option(help="Files of receipts that players kept: as signed, or JSON: `game`, `version` and `hash`."),
+    ] = None,
+    checkpoints: Annotated[
+        list[Path] | None,
+        typer.Option(help="Files of checkpoints that someone kept, and of answers of /log/consistency that tie them."),
     ] = None,
     without_log: Annotated[bool, typer.Option(help="Check the games alone, not that a signed log has them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a report for machines.")] = False,
@@ -226,45 +240,48 @@ def audit_records(
     """Check games from their records alone: the chain, the deal, every move by the rules, the result, the log's proof.
 
     It needs no database and no network. The exit status is 0 only if everything holds, and 1 if something is wrong or
-    can't be told; games that were cancelled hold.
+    can't be told. A game that was called off before its deal holds, but for who was admitted to a private table.
     """
-    if without_log == (key is not None) or (without_log and proofs):
-        raise typer.BadParameter("give the log's --key and --proofs, or say --without-log to check the games alone")
-    trusted = None if key is None else _note_key(key)
+    given = [*(proofs or []), *(file for file in files if _holds_proofs(file))]
+    records = [file for file in files if not _holds_proofs(file)]
+    if without_log == (key is not None) or (without_log and (given or checkpoints)):
+        raise typer.BadParameter("give the log's --key and the games' proofs, or say --without-log")
+    if not records:
+        raise typer.BadParameter("name at least one file of records beside the proofs")
+    trusted = None if key is None else note_key(key)
     try:
-        found = read_proof_files(proofs or [])
-        kept = read_receipts(receipts or [], trusted)
-        auditor = Auditor(key=trusted, proofs=found, receipts=kept)
-        reports = [_audited(file, auditor) for file in files]
+        auditor = Auditor(read_evidence(trusted, proofs=given, receipts=receipts or [], checkpoints=checkpoints or []))
+        report = auditor.report([_audited(file, auditor) for file in records])
     except OSError as error:
-        fail(f"{error.filename} can't be read: {error.strerror or error}")
-    except ValueError as error:
+        _cannot_read(error)
+    except (ValueError, Forked) as error:
         fail(str(error))
-    missed = auditor.unmet()
     if as_json:
-        sys.stdout.write(told(reports, missed))
+        sys.stdout.write(told(report))
     else:
-        out.print(shown(reports, missed))
-    raise typer.Exit(0 if all(report.holds for report in reports) and not missed else 1)
+        # A file has no width, and whatever reads it no patience for words cut short.
+        wide = out if out.is_terminal else Console(highlight=False, soft_wrap=True, width=240)
+        wide.print(shown(report))
+    raise typer.Exit(0 if report.holds else 1)
 
 
-def _note_key(key: str) -> NoteKey:
-    """Read a verifier key, or the file that holds one."""
-    try:
-        return NoteKey.parse(Path(key).read_text(encoding="utf-8") if Path(key).is_file() else key)
-    except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"--key is neither a verifier key nor a file that holds one: {error}") from None
+def _holds_proofs(file: Path) -> bool:
+    return file.name.removesuffix(".gz").endswith(".tlog-proof")
 
 
 def _audited(file: Path, auditor: Auditor) -> FileReport:
     found: list[Audited | BrokenRecord] = []
     with lines_in(file) as (lines, position), progress_bar() as progress:
-        task = progress.add_task(f"Auditing {escape(file.name)}", total=file.stat().st_size)
+        task = progress.add_task(f"Auditing {escape(file.name)}", total=size_of(file))
         for game in auditor.audited(str(file), lines):
             found.append(game)
             progress.update(task, completed=position())
         progress.update(task, completed=position())
     return FileReport(str(file), tuple(found))
+
+
+def _cannot_read(error: OSError) -> NoReturn:
+    fail(f"{error.filename or 'a file'} can't be read: {error.strerror or error}")
 
 
 def _told_of(game: str) -> tuple[Sequence[Event], Names]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import stat
@@ -22,7 +23,7 @@ from domain.notes import SigningKey
 from domain.vault import Keyring, SealError, ServerKey
 
 __all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "must_be_replaceable", "write_keys"]
-__all__ += ["write_whole"]
+__all__ += ["put_whole", "write_whole"]
 
 KEY_FILE: Final = "server.key"
 LOG_KEY_FILE: Final = "log.key"
@@ -65,7 +66,7 @@ class Settings(BaseSettings):
     log_key_file: Path | None = None
     """The key that signs the log's checkpoints; `tic log key new --name ORIGIN --output FILE` makes one."""
     checkpoint_file: Path | None = None
-    """A copy of the last checkpoint that is not in the database; beside the server's key if left out."""
+    """A copy of the last checkpoint that is not in the database."""
     cors_origins: list[str] = ["*"]
     """From which origins browsers may call, as a JSON list. No credentials are allowed in any case."""
     graphiql: bool = True
@@ -177,10 +178,22 @@ class Settings(BaseSettings):
     def checkpoint_copy(self) -> Path:
         """Where the copy of the last checkpoint is.
 
+        Left out, it is beside the server's key. In the folder of the embedded database it would be put back together
+        with that, and tell nothing: then it is among this account's state, in a file of that folder's own.
+
         Raises:
-            SettingsError: a database is given, and neither this file nor the server's key file.
+            SettingsError: a database is given, and neither this file nor the server's key file; or there is no home.
         """
-        return self.checkpoint_file or self.key_file.with_name(CHECKPOINT_FILE)
+        if self.checkpoint_file is not None:
+            return self.checkpoint_file
+        if self.database_url is not None and not self.is_within_folder(self.key_file):
+            return self.key_file.with_name(CHECKPOINT_FILE)
+        folder = hashlib.sha256(os.fsencode(self.folder.expanduser().resolve())).hexdigest()[:16]
+        return _state_folder() / f"{CHECKPOINT_FILE}-{folder}"
+
+    def is_within_folder(self, path: Path) -> bool:
+        """Tell whether a file is put back, or copied, together with the embedded database's folder."""
+        return Path(os.path.realpath(path)).is_relative_to(self.folder.expanduser().resolve())
 
     def _must_be_there(self, path: Path, *, create: bool) -> None:
         if not create and not path.exists():
@@ -188,6 +201,21 @@ class Settings(BaseSettings):
                 f"There is no server in {self.folder} yet. Set TIC_FOLDER to the folder of yours, or DATABASE_URL; "
                 "`tic serve` makes a new one."
             )
+
+
+def _state_folder() -> Path:
+    """Return where this account's programs keep their state; it need not exist yet.
+
+    Raises:
+        SettingsError: this account has no home.
+    """
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if base.startswith("/"):  # the XDG rules: a relative path is invalid and counts as not set
+        return Path(base) / "tic"
+    try:
+        return Path.home() / ".local" / "state" / "tic"
+    except RuntimeError:
+        raise SettingsError("This account has no home: TIC_CHECKPOINT_FILE must name a file") from None
 
 
 def _variable(location: tuple[int | str, ...]) -> str:
@@ -243,19 +271,28 @@ def write_whole(path: Path, text: str, *, replace: bool, called: str = "key file
         SettingsError: the file can't be written, or not so that it keeps its owner.
     """
     try:
-        draft = _draft(path, text)
-        try:
-            if replace:
-                draft.replace(path)
-            else:
-                path.hardlink_to(draft)
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink(missing_ok=True)
-        _sync(path.parent)  # the name is on disk as well as what it names
+        return put_whole(path, text, replace=replace)
     except OSError as error:
         raise SettingsError(f"The {called} {path} can't be written: {error.strerror}") from None
+
+
+def put_whole(path: Path, text: str, *, replace: bool) -> bool:
+    """Write a file as ``write_whole`` does.
+
+    Raises:
+        OSError: the file can't be written, or not so that it keeps its owner. Its ``strerror`` does not name the file.
+    """
+    draft = _draft(path, text)
+    try:
+        if replace:
+            draft.replace(path)
+        else:
+            path.hardlink_to(draft)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync(path.parent)  # the name is on disk as well as what it names
     return True
 
 
@@ -293,10 +330,11 @@ def _become_like(descriptor: int, path: Path) -> None:
     found = path.stat()
     try:
         os.fchown(descriptor, found.st_uid, found.st_gid)
-    except PermissionError:
-        raise SettingsError(
-            f"The key file {path} belongs to user {found.st_uid} and group {found.st_gid}, and would not any longer:"
-            " servers could no longer read it. Run this as that user"
+    except PermissionError as error:
+        raise PermissionError(
+            error.errno,
+            f"it belongs to user {found.st_uid} and group {found.st_gid}, and would not any longer: servers could no"
+            " longer read it. Run this as that user",
         ) from None
     os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
 

@@ -1,112 +1,92 @@
 """Checkpoints of the log: signed, again and again, by servers that show beforehand that they keep what was signed.
 
-A checkpoint says how many events the log has and what they are. What is signed once can't be taken back, so nothing is
-signed before three things agree: the last checkpoint in the database; a copy of it in a file outside of the database;
-and the tree, which must contain both and whose new leaves are worked out again from the log itself. A database that was
-restored from an old backup, and a log or a tree that was changed, are found here.
+A checkpoint says how many events the log has and what they are. What is signed once can't be taken back. A database
+that was restored from an old backup or copied, and a log or a tree that was changed, are found before that.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, LiteralString
+from typing import Final
 from uuid import UUID
 
 import psycopg
 import structlog
-from psycopg import Cursor
 from psycopg.rows import DictRow, tuple_row
 
-from api.settings import SettingsError, write_whole
-from domain.merkle import HASH_BYTES, HEIGHT, WIDTH, Proofs, TileId, edge, grown, leaf_hash
-from domain.notes import Checkpoint, NotSigned, Receipt, SigningKey, read_checkpoint
+from api.checkpoint_file import CheckpointFile, NothingSigned, NothingYet
+from api.signed_log import AT_ONE_MOMENT, Adoptable, SignedLog
+from domain.notes import Receipt, SigningKey
 from domain.storage import Datastore, PersistenceError
 from projections.transparency import Reached, TreeQueries, asking
 
-__all__ = ["CheckpointFile", "NothingSigned", "Signer", "Signing"]
+__all__ = ["CheckpointFile", "NothingSigned", "Signer", "Signing", "Standstill"]
 
 SIGN_SECONDS: Final = 5.0
 """Between two checkpoints, while events come."""
 LOOK_SECONDS: Final = 1.0
 """Between two looks whether there is something new to sign."""
+STILL_SECONDS: Final = 10.0
+"""How long the tree may stand still while the log has more, before that is told."""
 REMIND_SECONDS: Final = 60.0
 """How often the log tells that nothing is signed, and why."""
-MOST: Final = 50_000
-"""Events between two checkpoints; where more have come, there are several."""
-CHUNK: Final = 2_000
-"""Events that are read at once."""
 LOCK_WAIT: Final = "5s"
 
 _logger: Final = structlog.get_logger(__name__)
 
-_LAST: Final = "SELECT note FROM public.log_checkpoints ORDER BY size DESC LIMIT 1"
-_SIZE: Final = "SELECT coalesce(max(size), 0) FROM public.log_checkpoints"
-_INSERT: Final = "INSERT INTO public.log_checkpoints (size, note) VALUES (%b, %b)"
-
-
-# The copy
-
-
-class CheckpointFile:
-    """The copy of the last checkpoint that is not in the database."""
-
-    def __init__(self, path: Path) -> None:
-        self.path: Final = path
-
-    def read(self) -> str | None:
-        """Return the note; None where there is no file.
-
-        Raises:
-            NothingSigned: it can't be read.
-        """
-        try:
-            return self.path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8"
-            raise NothingSigned(f"The copy of the last checkpoint, {self.path}, can't be read: {reason}") from None
-
-    def write(self, note: str) -> None:
-        """Put a note in the place of the last one, on disk, whole or not at all.
-
-        Raises:
-            NothingSigned: it can't be written.
-        """
-        try:
-            write_whole(self.path, note, replace=True, called="copy of the last checkpoint")
-        except SettingsError as error:
-            raise NothingSigned(f"{error}. Name a file that this server may write: TIC_CHECKPOINT_FILE") from None
+_SIGNED: Final = (
+    "SELECT (SELECT coalesce(max(size), 0) FROM public.log_checkpoints), (SELECT count(*) FROM public.log_departures)"
+)
+_DEPART: Final = "INSERT INTO public.log_departures (note) VALUES (%s) ON CONFLICT DO NOTHING"
 
 
 Signing = tuple[SigningKey, CheckpointFile]
 """The key that signs the log's checkpoints, and where a copy of the last one is."""
 
 
-# Signing
+class Standstill:
+    """Tells when it is to be told that a tree stands still while the log goes on: after a while, and then again."""
 
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Take what tells the time, in seconds."""
+        self._clock: Final = clock
+        self._reached: Reached | None = None
+        self._tell_at = 0.0
 
-class NothingSigned(Exception):
-    """Nothing is signed; the message says why and what to do."""
-
-
-class NothingYet(NothingSigned):
-    """Nothing is signed as yet; it takes nothing but time."""
+    def is_to_be_told(self, reached: Reached, *, behind: bool) -> bool:
+        """Take how far the tree has come, and whether the log has more; tell whether that is to be told now."""
+        now = self._clock()
+        if not behind or reached != self._reached:
+            self._reached, self._tell_at = reached, now + STILL_SECONDS
+            return False
+        if now < self._tell_at:
+            return False
+        self._tell_at = now + REMIND_SECONDS
+        return True
 
 
 class Signer:
     """Signs checkpoints. Several may, for one log: they take turns, and each has a copy of its own or shares one."""
 
-    def __init__(self, datastore: Datastore, key: SigningKey, copy: CheckpointFile) -> None:
+    def __init__(
+        self,
+        datastore: Datastore,
+        key: SigningKey,
+        copy: CheckpointFile,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the database, the key, the copy of the last checkpoint, and what tells the time, in seconds."""
         self._datastore: Final = datastore
         self._key: Final = key
         self._copy: Final = copy
-        self._seen: tuple[Reached, int] | None = None
+        self._clock: Final = clock
+        self._standstill: Final = Standstill(clock)
+        self._seen: tuple[Reached, int, int] | None = None
+        self._strangers = 0
         self._told: tuple[str, float] | None = None
         self._refusal: str | None = "The checkpoints of this log are being looked at: ask again in a moment."
 
@@ -133,18 +113,20 @@ class Signer:
         while not stop.is_set():
             more = False
             try:
-                if time.monotonic() >= next_at and self._has_news():
+                if self._clock() >= next_at and self._has_news():
                     signed, more = self.step()
-                    next_at = time.monotonic() + (SIGN_SECONDS if signed and not more else 0)
+                    next_at = self._clock() + (SIGN_SECONDS if signed and not more else 0)
             except PersistenceError as error:
                 _logger.warning("the signer waits for the database", error=str(error))
             except NothingYet as reason:
                 if self._is_new(str(reason)):
                     _logger.info("no checkpoint of the log is signed yet", reason=str(reason))
             except NothingSigned as reason:
-                next_at = time.monotonic() + SIGN_SECONDS
+                next_at = self._clock() + SIGN_SECONDS
                 if self._is_new(str(reason)):
-                    _logger.error("no checkpoint of the log is signed", reason=str(reason))  # noqa: TRY400
+                    _logger.error(  # noqa: TRY400
+                        "no checkpoint of the log is signed", reason=str(reason), copy=str(self._copy.path)
+                    )
             except Exception as error:
                 if self._is_new(str(error)):
                     _logger.exception("no checkpoint of the log is signed")
@@ -152,16 +134,24 @@ class Signer:
 
     def _is_new(self, reason: str) -> bool:
         """Tell whether the log is to tell why nothing is signed: not each time, but again after a while."""
-        if self._told is not None and self._told[0] == reason and time.monotonic() - self._told[1] < REMIND_SECONDS:
+        if self._told is not None and self._told[0] == reason and self._clock() - self._told[1] < REMIND_SECONDS:
             return False
-        self._told = reason, time.monotonic()
+        self._told = reason, self._clock()
         return True
 
     def _has_news(self) -> bool:
         """Tell whether anything is other than where all was well last."""
         ask = asking(self._datastore)
-        found = TreeQueries(ask).reached(), int(ask(_SIZE, ())[0][0])
-        return self._refusal is not None or found != self._seen
+        tree = TreeQueries(ask)
+        reached = tree.reached()
+        if self._standstill.is_to_be_told(reached, behind=tree.more(after=reached.position, most=1) > 0):
+            _logger.warning(
+                "the tree stands still while the log goes on, and what has come since is not signed: have a server"
+                " follow the log (TIC_FOLLOW), or run `tic project run`",
+                events_in_tree=reached.size,
+            )
+        size, departures = ask(_SIGNED, ())[0]
+        return self._refusal is not None or (reached, size, departures) != self._seen
 
     def step(self) -> tuple[bool, bool]:
         """Look at what was signed, and sign what has come since; tell whether something was, and whether more has come.
@@ -171,10 +161,8 @@ class Signer:
             PersistenceError: the database is away, or said no.
         """
         try:
-            with self._alone() as conn, conn.transaction(), conn.cursor(binary=True, row_factory=tuple_row) as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                signing = _Signing(cursor, self._key, self._copy)
-                size, signed = signing.sign()
+            with self._looking() as log:
+                size, signed = log.sign()
         except NothingSigned as refusal:
             self._refusal = str(refusal)
             raise
@@ -183,8 +171,54 @@ class Signer:
         except Exception as error:
             self._refusal = f"The checkpoints of this log can't be looked at ({type(error).__name__}): see its log."
             raise
-        self._seen, self._refusal = (signing.reached, size), None
-        return signed, size < signing.reached.size
+        self._seen, self._refusal = (log.reached, size, log.departures), None
+        return signed, size < log.reached.size
+
+    def adoptable(self) -> Adoptable:
+        """Return what the database knows of the log, where there is no copy and all that was signed is in the tree.
+
+        Raises:
+            NothingSigned: there is a copy, or nothing to make one of; or what was signed is not what is here.
+            PersistenceError: the database is away, or said no.
+        """
+        with self._looking() as log:
+            return log.adoptable()
+
+    def adopt(self) -> None:
+        """Make a copy of the last checkpoint in the database, on the word of an operator that there is no later one.
+
+        Raises:
+            NothingSigned, PersistenceError: as ``adoptable``; or the copy can't be written.
+        """
+        with self._looking() as log:
+            log.adopt()
+
+    @contextmanager
+    def _looking(self) -> Iterator[SignedLog]:
+        """Look at one moment of the log, and tell the others who sign it of what it has lost."""
+        with self._alone() as conn:
+            log: SignedLog | None = None
+            try:
+                with conn.transaction(), conn.cursor(binary=True, row_factory=tuple_row) as cursor:
+                    for statement in AT_ONE_MOMENT:
+                        cursor.execute(statement)
+                    log = SignedLog(cursor, self._key, self._copy)
+                    yield log
+            except NothingSigned:
+                if log is not None and log.departed is not None:
+                    _tell(conn, log.departed)
+                raise
+            finally:
+                if log is not None:
+                    self._warn_of_strangers(log.strangers)
+
+    def _warn_of_strangers(self, number: int) -> None:
+        if number not in {0, self._strangers}:
+            _logger.warning(
+                "notes in log_departures that the log's key has not signed count for nothing: find out who wrote them",
+                notes=number,
+            )
+        self._strangers = number
 
     @contextmanager
     def _alone(self) -> Iterator[psycopg.Connection[DictRow]]:
@@ -202,131 +236,9 @@ class Signer:
                     conn.close()  # which gives the lock back as well
 
 
-@dataclass(frozen=True, slots=True)
-class _Signed:
-    """A checkpoint as it was signed."""
-
-    checkpoint: Checkpoint
-    note: str
-    where: str
-
-
-class _Signing:
-    """One look and one signature, of one moment of the database."""
-
-    def __init__(self, cursor: Cursor[tuple[Any, ...]], key: SigningKey, copy: CheckpointFile) -> None:
-        self._cursor: Final = cursor
-        self._key: Final = key
-        self._copy: Final = copy
-        self._tree: Final = TreeQueries(self._ask)
-        self.reached: Final = self._tree.reached()
-
-    def _ask(self, query: LiteralString, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        return self._cursor.execute(query, parameters).fetchall()
-
-    def sign(self) -> tuple[int, bool]:
-        """Sign what has come, where all is as it was signed; return the size that is signed now, and whether anew.
-
-        The copy is written before the transaction ends: what anyone is shown is in the copy. Where it ends here, the
-        next look finds the copy ahead of the database, and takes that checkpoint over.
-        """
-        rows = self._ask(_LAST, ())
-        kept = self._read(rows[0][0], "the database") if rows else None
-        written = self._copy.read()
-        copied = self._read(written, f"the copy {self._copy.path}") if written is not None else None
-        known = [signed for signed in (kept, copied) if signed is not None]
-        for signed in known:
-            if signed is kept or kept is None or signed.checkpoint != kept.checkpoint:
-                self._must_contain(signed)
-        last = max(known, key=lambda signed: signed.checkpoint.size, default=None)
-        if last is not None and last is not kept:
-            self._insert(last)
-        size = last.checkpoint.size if last else 0
-        up_to = min(self.reached.size, size + MOST)
-        if up_to == size:
-            if last is not None and last is kept and (copied is None or copied.note != last.note):
-                self._copy.write(last.note)
-            return size, False
-        checkpoint = Checkpoint(self._key.public.name, up_to, self._root(size, up_to))
-        new = _Signed(checkpoint, checkpoint.signed(self._key), "")
-        self._insert(new)
-        self._copy.write(new.note)
-        return up_to, True
-
-    def _insert(self, signed: _Signed) -> None:
-        self._cursor.execute(_INSERT, (signed.checkpoint.size, signed.note))
-
-    def _read(self, note: str, where: str) -> _Signed:
-        try:
-            return _Signed(read_checkpoint(note, self._key.public), note, where)
-        except NotSigned as error:
-            raise NothingSigned(
-                f"The last checkpoint in {where} is not one that this server's key has signed: {error}. Give the"
-                " server the key and the copy of this log (TIC_LOG_KEY_FILE, TIC_CHECKPOINT_FILE)"
-            ) from None
-
-    def _must_contain(self, signed: _Signed) -> None:
-        """Make sure that the tree contains a checkpoint.
-
-        Raises:
-            NothingSigned: it does not.
-        """
-        size, where = signed.checkpoint.size, signed.where
-        lacking = size - self.reached.size
-        if lacking > 0:
-            there = self._tree.more(after=self.reached.position, most=lacking)
-            if there == lacking:
-                raise NothingYet(
-                    f"The tree has {self.reached.size} events as yet, and {size} were signed: it is being filled from"
-                    " the log, and what was signed is compared with it then"
-                )
-            if (total := self._tree.more(after=0, most=size)) == size:
-                raise _changed(f"it ends after {self.reached.size} events, and the log does not")
-            raise NothingSigned(
-                f"The log ends after {total} events, and {size} were signed, by {where}: the"
-                " database was most likely restored from an old backup. Stop the servers and restore a newer one. If"
-                " those events are lost for good, this log has to end: tell those who follow it, and begin another one"
-                " with a new key and another name (tic log key new), in a new database"
-            )
-        try:
-            root = Proofs(self._tree.tiles).root(size)
-        except LookupError:
-            root = b""
-        if root != signed.checkpoint.root:
-            raise NothingSigned(
-                f"The first {size} events are not those that were signed, by {where}: the tree or the log was changed,"
-                " or the log is another one. Run `tic project rebuild transparency`. If this is told again after that,"
-                " it is the log itself: restore the database from a backup that has what was signed"
-            )
-
-    def _root(self, size: int, up_to: int) -> bytes:
-        """Return the root of the tree of ``up_to`` events, from a tree of ``size`` that is known and from the log.
-
-        Raises:
-            NothingSigned: a tile is not what these events lead to.
-        """
-        tiles = {id: tile[: HASH_BYTES * _width(id, size)] for id, tile in self._tree.tiles(edge(size)).items()}
-        position = self._tree.position(size - 1) if size else 0
-        while size < up_to and position is not None:
-            found = self._tree.leaves(after=position, up_to=self.reached.position, most=min(CHUNK, up_to - size))
-            if not found:
-                break
-            changed = grown(size, tiles, [leaf_hash(data) for _, data in found])
-            kept = self._tree.tiles(list(changed))
-            for id, tile in changed.items():
-                if not kept.get(id, b"").startswith(tile):
-                    raise _changed(f"the tile {id[1]} of level {id[0]} is not what the events of the log lead to")
-            size, position = size + len(found), found[-1][0]
-            tiles = {id: {**tiles, **changed}[id] for id in edge(size)}
-        if size != up_to:
-            raise _changed(f"the log has {size} events where the tree has {up_to}")
-        return Proofs(lambda ids: {id: tiles[id] for id in ids}).root(size)
-
-
-def _width(id: TileId, size: int) -> int:
-    """Return how many hashes a tile of the right edge has in a tree of that size."""
-    return (size >> HEIGHT * id[0]) % WIDTH
-
-
-def _changed(what: str) -> NothingSigned:
-    return NothingSigned(f"The tree was changed: {what}. Run `tic project rebuild transparency`")
+def _tell(conn: psycopg.Connection[DictRow], note: str) -> None:
+    """Tell all who sign the log of a checkpoint that it does not contain."""
+    try:
+        conn.execute(_DEPART, (note,))
+    except psycopg.Error as error:  # this one signs nothing in any case
+        _logger.warning("the others who sign this log can't be told of what it lacks", error=str(error))

@@ -33,7 +33,7 @@ def measure_idle(_url: str, folder: Path) -> Iterator[str]:
     if not Path("/proc/self/smaps_rollup").exists():
         yield "this system does not tell (Linux does)"
         return
-    environment = {**os.environ, "TIC_FOLDER": str(folder / "idle")}
+    environment = {**os.environ, "TIC_FOLDER": str(folder / "idle"), "XDG_STATE_HOME": str(folder / "state")}
     environment.pop("DATABASE_URL", None)
     command = [str(Path(sys.executable).with_name("tic")), "serve", "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

@@ -7,20 +7,23 @@ this log is the one that a checkpoint of the server vouches for, and that player
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Deciders, Fact, RuleViolation, fold, write_instant
+from domain.entropy import BeaconGiven, EntropyOpened, EntropyWithheld
 from domain.events import SERVER, Event, player_actor
 from domain.games import DECIDERS
 from domain.lifecycle import (
     Dealt,
     ExtendDeadline,
+    GameCancelled,
     GameFinished,
     GameOpened,
     RunOutOfTime,
@@ -29,11 +32,13 @@ from domain.lifecycle import (
     Table,
 )
 from domain.merkle import NotProved, leaf_hash, verify_inclusion
-from domain.notes import LogProof, NoteKey, NotSigned, Receipt, read_checkpoint
-from domain.records import Record, stored_form
+from domain.notes import Checkpoint, LogProof, NoteKey, NotSigned, Receipt, read_checkpoint
+from domain.records import BrokenRecord, Record
 from domain.tables import Join
 
-__all__ = ["Audited", "Check", "Standing", "Wrong", "audit"]
+__all__ = ["Audited", "Check", "Included", "Standing", "Wrong", "audit"]
+
+T = TypeVar("T")
 
 
 class Check(StrEnum):
@@ -66,7 +71,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The first thing that is wrong with a game."""
+    """Something that is wrong with a game."""
 
     check: Check
     line: int
@@ -75,6 +80,17 @@ class Wrong:
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """Where in the log a game's last event is."""
+
+    index: int
+    """From 0."""
+    leaf: bytes
+    checkpoint: Checkpoint
+    """Which vouches for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +103,18 @@ class Audited:
     """Where its record begins."""
     events: int
     checks: Mapping[Check, Standing]
-    wrong: Wrong | None
-    """The first thing wrong; what comes after it was not looked at."""
+    wrongs: tuple[Wrong, ...]
+    """The first thing wrong with the game itself, after which nothing more of it was looked at; then what is wrong with
+    its place in the log, and with what players were told: these tell which side has departed."""
     remarks: tuple[str, ...]
-    """Why something could not be told."""
+    """Why something could not be told, and what whoever reads the report should look up or know."""
+    included: Included | None
+    """Where in the log it is, as far as that was shown."""
+
+    @property
+    def wrong(self) -> Wrong | None:
+        """The first thing wrong."""
+        return self.wrongs[0] if self.wrongs else None
 
     @property
     def holds(self) -> bool:
@@ -114,7 +138,7 @@ class _NotTold(Exception):
 def audit(
     record: Record,
     *,
-    proof: LogProof | None = None,
+    proofs: Sequence[LogProof] = (),
     key: NoteKey | None = None,
     receipts: Sequence[Receipt] = (),
     deciders: Deciders = DECIDERS,
@@ -127,38 +151,90 @@ def audit(
     told its seeds stay open in all that the seeds decide, with a remark that says why: they do not hold.
 
     Args:
-        record: the game, as ``read_records`` has read it.
-        proof: that its last event is in the log; None leaves that open.
+        record: the game, as ``read_each`` has read it. One with a misfit is judged up to it, with the seeds that it
+            tells: what led there may be wrong already.
+        proofs: that its last event is in the log; one that shows it is enough, and none leaves it open.
         key: of whoever signs the log's checkpoints, which must come from somewhere else than the proof; None where the
             game alone is to be checked.
         receipts: what players were told; those of other games are passed over.
         deciders: the rules.
     """
     own = [receipt for receipt in receipts if receipt.game == record.game]
-    steps: list[tuple[tuple[Check, ...], Callable[[], None]]] = [
+    found = _Findings(record)
+    for shown, step in (
         ((Check.COMMITMENT,), lambda: _commitment(record)),
         ((Check.DEAL, Check.COMMANDS), lambda: _judge(record, deciders)),
         ((Check.RESULT,), lambda: _result(record)),
-        *[((Check.INCLUSION,), lambda: _inclusion(record, proof, key))] * (key is not None),
-        *[((Check.RECEIPTS,), lambda: _receipts(record, own))] * bool(own),
-    ]
-    checks = {Check.RECORD: Standing.HOLDS} | {check: Standing.OPEN for shown, _ in steps for check in shown}
-    wrong: Wrong | None = None
-    remarks: list[str] = []
-    for shown, step in steps:
-        try:
-            step()
-        except _NotTold as reason:
-            remarks.append(str(reason))
-            continue
-        except _Departs as departs:
-            checks[departs.check] = Standing.WRONG
-            wrong = Wrong(departs.check, record.line + departs.event.seq, str(departs))
-            break
-        checks |= dict.fromkeys(shown, Standing.HOLDS)
+    ):
+        found.take(shown, step, asked=not found.wrongs)
+    if record.misfit is not None:
+        found.misfits(record.misfit)
+    included = None
+    if key is not None:
+        included = found.take((Check.INCLUSION,), lambda: _inclusion(record, proofs, key))
+    if own:
+        found.take((Check.RECEIPTS,), lambda: _receipts(record, own))
+    remarks = dict.fromkeys([*found.untold, *_remarks(record)])
     return Audited(
-        record.game, record.header.kind, record.line, len(record.events), checks, wrong, tuple(dict.fromkeys(remarks))
+        record.game,
+        record.header.kind,
+        record.line,
+        len(record.events),
+        found.checks,
+        tuple(found.wrongs),
+        tuple(remarks),
+        included,
     )
+
+
+class _Findings:
+    """What was found of one game so far."""
+
+    def __init__(self, record: Record) -> None:
+        self._record: Final = record
+        self.checks: Final[dict[Check, Standing]] = {Check.RECORD: Standing.HOLDS}
+        self.wrongs: Final[list[Wrong]] = []
+        self.untold: Final[list[str]] = []
+
+    def take(self, checks: tuple[Check, ...], step: Callable[[], T], *, asked: bool = True) -> T | None:
+        """Note what a step shows; it is not taken where it is not asked for."""
+        self.checks.update(dict.fromkeys(checks, Standing.OPEN))
+        if not asked:
+            return None
+        try:
+            shown = step()
+        except _NotTold as reason:
+            self.untold.append(str(reason))
+            return None
+        except _Departs as departs:
+            self.checks[departs.check] = Standing.WRONG
+            self.wrongs.append(Wrong(departs.check, self._record.line + departs.event.seq, str(departs)))
+            return None
+        self.checks.update(dict.fromkeys(checks, Standing.HOLDS))
+        return shown
+
+    def misfits(self, misfit: BrokenRecord) -> None:
+        """Note the first event that can't follow what stands before it: nothing from there on was looked at."""
+        if self.wrongs and self.wrongs[0].line < misfit.line:
+            return
+        for check in (Check.COMMITMENT, Check.DEAL, Check.COMMANDS, Check.RESULT):
+            self.checks[check] = Standing.OPEN
+        self.checks[Check.RECORD] = Standing.WRONG
+        self.wrongs[:] = [Wrong(Check.RECORD, misfit.line, misfit.message)]
+
+
+def _remarks(record: Record) -> Iterator[str]:
+    """Say what no record proves, and what one would not see in a list of checks."""
+    for event in record.events:
+        match event.fact:
+            case BeaconGiven(beacon=value):
+                opened = _opened(record)
+                name = opened.options.beacon if isinstance(opened, EntropyOpened) else None
+                yield f"its beacon was to be {_short(name)} and is said to be {_short(value)}: look up whether it was"
+            case EntropyWithheld(player=player):
+                yield f"the player {player} did not reveal the entropy that was committed to, so nothing was dealt"
+            case GameCancelled():
+                yield "it was called off before its deal: there are no cards, no result and no seeds"
 
 
 def _opened(record: Record) -> GameOpened:
@@ -224,6 +300,8 @@ def _judge(record: Record, deciders: Deciders) -> None:
             _judge_one(decider, table, events)
         except _NotTold as reason:
             untold = reason
+        if record.misfit is not None and record.line + events[-1].seq >= record.misfit.line:
+            break
         table = fold(decider.evolve, table, (event.fact for event in events))
     if untold is not None:
         raise untold
@@ -282,13 +360,26 @@ def _difference(told: Fact, right: Fact | None) -> str:
         return f"{told.topic} does not follow from the command by the rules"
     if type(told) is not type(right):
         return f"it tells of {told.topic}, and by the rules {right.topic} stands here"
-    says, should = told.model_dump(mode="json"), right.model_dump(mode="json")
-    field = next(name for name in should if says[name] != should[name])
-    return f"{field} of {told.topic} is {_short(says[field])}, and by the rules it is {_short(should[field])}"
+    path, says, should = _parting(told.model_dump(mode="json"), right.model_dump(mode="json"))
+    return f"{path.lstrip('.')} of {told.topic} is {_short(says)}, and by the rules it is {_short(should)}"
+
+
+def _parting(says: Any, should: Any) -> tuple[str, Any, Any]:
+    """Return where two values of JSON first differ, as a path, and what each has there."""
+    inner: Iterable[tuple[str, Any, Any]] = ()
+    if isinstance(says, dict) and isinstance(should, dict) and says.keys() == should.keys():
+        inner = ((f".{name}", says[name], should[name]) for name in should)
+    elif isinstance(says, list) and isinstance(should, list) and len(says) == len(should):
+        inner = ((f"[{at}]", one, other) for at, (one, other) in enumerate(zip(says, should, strict=True)))
+    for step, one, other in inner:
+        if one != other:
+            path, *values = _parting(one, other)
+            return step + path, *values
+    return "", says, should
 
 
 def _short(value: Any) -> str:
-    text = stored_form(value).decode()
+    text = json.dumps(value, separators=(",", ":"))  # with escapes: what turns a terminal's writing round stays told
     return text if len(text) <= 200 else f"{text[:200]} ..."
 
 
@@ -302,26 +393,50 @@ def _result(record: Record) -> None:
 # The log around it
 
 
-def _inclusion(record: Record, proof: LogProof | None, key: NoteKey | None) -> None:
+def _inclusion(record: Record, proofs: Sequence[LogProof], key: NoteKey) -> Included:
     last = record.events[-1]
-    if proof is None or key is None:
+    leaf, why = leaf_hash(last.data), None
+    for proof in proofs:
+        try:
+            checkpoint = read_checkpoint(proof.checkpoint, key)
+            verify_inclusion(leaf, proof.index, checkpoint.size, proof.path, checkpoint.root)
+        except (NotSigned, NotProved) as error:
+            why = why or str(error)
+        else:
+            if proof.index >= last.seq - 1:
+                return Included(proof.index, leaf, checkpoint)
+            why = why or f"the events before it have no room in a log where it is number {proof.index}"
+    if why is None:
         raise _NotTold("no proof was given that the log has this game: /games/GAME.tlog-proof is one")
-    try:
-        checkpoint = read_checkpoint(proof.checkpoint, key)
-        verify_inclusion(leaf_hash(last.data), proof.index, checkpoint.size, proof.path, checkpoint.root)
-    except (NotSigned, NotProved) as error:
-        message = f"the proof does not show that the log has this event: {error}"
-        raise _Departs(Check.INCLUSION, last, message) from None
+    raise _Departs(
+        Check.INCLUSION,
+        last,
+        f"the proof does not show that the log has this event: {why}. The record was altered, or the proof is of"
+        " another log, game or time: fetch both again",
+    )
 
 
 def _receipts(record: Record, receipts: Sequence[Receipt]) -> None:
+    later = None
     for receipt in sorted(receipts, key=lambda receipt: (receipt.version, not receipt.vouched)):
-        if not 1 <= receipt.version <= len(record.events):
-            event, message = record.events[-1], f"tells of event {receipt.version}, and the record ends before it"
-        elif (event := record.events[receipt.version - 1]).hash != receipt.hash:
+        event = record.events[min(max(receipt.version, 1), len(record.events)) - 1]
+        if receipt.version < 1:
+            message = f"tells of event {receipt.version}, and there is none before the first"
+        elif receipt.version > len(record.events):
+            message = f"tells of event {receipt.version}, and the record ends before it"
+            if not record.closing.over:
+                later = later or f"{_named(receipt)} {message}: take a newer record of this game"
+                continue
+        elif event.hash != receipt.hash:
             message = f"for event {receipt.version} has another hash: the log has departed from what was told"
         else:
             continue
-        whose = "a receipt that the log's key has signed" if receipt.vouched else "a receipt"
         word = "" if receipt.vouched else " (it is not signed: this is the word of whoever shows it)"
-        raise _Departs(Check.RECEIPTS, event, f"{whose} {message}{word}")
+        raise _Departs(Check.RECEIPTS, event, f"{_named(receipt)} {message}{word}")
+    if later:
+        raise _NotTold(later)
+
+
+def _named(receipt: Receipt) -> str:
+    whose = "a receipt that the log's key has signed" if receipt.vouched else "a receipt"
+    return f"{whose}, {receipt.source}," if receipt.source else whose

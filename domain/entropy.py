@@ -255,7 +255,10 @@ def entropies(table: EntropyTable, joined: Sequence[UUID]) -> tuple[str, ...]:
 
 
 def must_have_fitting_seal(options: EntropyOptions, at: datetime) -> None:
-    """Refuse a table whose seeds would be held back for longer than anyone waits for them."""
+    """Refuse a table whose seeds would be held back for longer than anyone waits for them, or not at all."""
+    if options.sealed_until is not None and options.sealed_until < at:
+        message = "The time until which seeds are held back is past: look at its offset from UTC, or leave it out."
+        raise RuleViolation("SEAL_IS_PAST", "G3", message)
     if options.sealed_until is not None and options.sealed_until > at + LONGEST_SEAL:
         days = LONGEST_SEAL.days
         message = f"Seeds are held back for at most {days} days from the opening: name an earlier time."

@@ -7,7 +7,7 @@ from typing import Final, LiteralString
 from psycopg import Cursor
 from psycopg.rows import DictRow
 
-__all__ = ["APPEND_FUNCTION", "APPEND_SIGNATURE", "CHECKPOINTS_TRIGGER", "EVENTS_TABLE", "LOG_LOCK", "MOST_WAIT"]
+__all__ = ["APPEND_FUNCTION", "APPEND_SIGNATURE", "EVENTS_TABLE", "LOG_LOCK", "MOST_WAIT", "TRIGGERS"]
 __all__ += ["create_log", "is_guarded"]
 
 EVENTS_TABLE: Final = "game_events"
@@ -126,31 +126,52 @@ CREATE TABLE IF NOT EXISTS public.log_checkpoints (
 )
 """
 
-CHECKPOINTS_TRIGGER: Final = "log_checkpoints_append_only"
+# Every entry of an index has to fit into a third of a page. A checkpoint with one signature has at most 1,800 bytes.
+DEPARTURES: Final = """
+CREATE TABLE IF NOT EXISTS public.log_departures (
+    note text PRIMARY KEY CHECK (octet_length(note) <= 2048),
+    told_at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
 
-CHECKPOINTS_TRIGGER_FUNCTION: Final = """
+SIGNED: Final[tuple[tuple[LiteralString, LiteralString], ...]] = (
+    ("log_checkpoints", "log_checkpoints_append_only"),
+    ("log_departures", "log_departures_append_only"),
+)
+"""The tables of what was signed, each with the trigger that guards it."""
+TRIGGERS: Final = (TRIGGER, *(trigger for _, trigger in SIGNED))
+"""All that keep something append-only."""
+
+SIGNED_TRIGGER_FUNCTION: Final = """
 CREATE OR REPLACE FUNCTION public.keep_log_checkpoints() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    RAISE EXCEPTION 'what was signed stays: no % of log_checkpoints', TG_OP USING ERRCODE = 'insufficient_privilege';
+    RAISE EXCEPTION 'what was signed stays: no % of %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
 END
 $$
 """
 
-CHECKPOINTS_GUARD: Final = (
-    f"DROP TRIGGER IF EXISTS {CHECKPOINTS_TRIGGER} ON public.log_checkpoints",
-    f"""
-    CREATE TRIGGER {CHECKPOINTS_TRIGGER} BEFORE UPDATE OR DELETE OR TRUNCATE ON public.log_checkpoints
-    FOR EACH STATEMENT EXECUTE FUNCTION public.keep_log_checkpoints()
-    """,
-    f"ALTER TABLE public.log_checkpoints ENABLE ALWAYS TRIGGER {CHECKPOINTS_TRIGGER}",
-)
 
-CHECKPOINTS_GUARDED: Final = f"""
-SELECT to_regclass('public.log_checkpoints') IS NULL
-       OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass('public.log_checkpoints')
-                     AND tgname = '{CHECKPOINTS_TRIGGER}' AND tgenabled = 'A') AS guarded
-"""  # noqa: S608 - made of constants
+def guard(table: LiteralString, trigger: LiteralString) -> tuple[LiteralString, ...]:
+    """Return the statements that let what was signed stay in a table."""
+    return (
+        f"DROP TRIGGER IF EXISTS {trigger} ON public.{table}",
+        f"""
+        CREATE TRIGGER {trigger} BEFORE UPDATE OR DELETE OR TRUNCATE ON public.{table}
+        FOR EACH STATEMENT EXECUTE FUNCTION public.keep_log_checkpoints()
+        """,
+        f"ALTER TABLE public.{table} ENABLE ALWAYS TRIGGER {trigger}",
+    )
+
+
+def _guarded(table: LiteralString, trigger: LiteralString) -> LiteralString:
+    """Return what tells whether such a trigger is there and on; of a table that is not there it need not be."""
+    return f"""
+    SELECT to_regclass('public.{table}') IS NULL
+           OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass('public.{table}')
+                         AND tgname = '{trigger}' AND tgenabled = 'A') AS guarded
+    """  # noqa: S608 - made of constants
+
 
 LOG_VIEW: Final = """
 CREATE OR REPLACE VIEW public.game_log AS
@@ -166,7 +187,7 @@ SELECT notification_id AS position,
 
 def is_guarded(cursor: Cursor[DictRow]) -> bool:
     """Tell whether the triggers that refuse changes are there and on; of a table that is not there it need not be."""
-    return _holds(cursor, GUARDED) and _holds(cursor, CHECKPOINTS_GUARDED)
+    return _holds(cursor, GUARDED) and all(_holds(cursor, _guarded(*each)) for each in SIGNED)
 
 
 def _holds(cursor: Cursor[DictRow], query: LiteralString) -> bool:
@@ -176,7 +197,8 @@ def _holds(cursor: Cursor[DictRow], query: LiteralString) -> bool:
 def create_log(cursor: Cursor[DictRow]) -> None:
     """Make the log's table, its function, its guard and the SQL view ``game_log`` where they are missing.
 
-    And the table of its signed checkpoints: those can't be built anew from the log, and are guarded as it is.
+    And the tables of its signed checkpoints, and of those that it does not contain: they can't be built anew from the
+    log, and are guarded as it is.
 
     Not for every start: making an index or a trigger holds up writers for a moment.
     """
@@ -192,8 +214,10 @@ def create_log(cursor: Cursor[DictRow]) -> None:
             cursor.execute(statement)
     cursor.execute(LOG_VIEW)
     cursor.execute(CHECKPOINTS)
-    cursor.execute(CHECKPOINTS_TRIGGER_FUNCTION)
+    cursor.execute(DEPARTURES)
+    cursor.execute(SIGNED_TRIGGER_FUNCTION)
     cursor.execute("REVOKE EXECUTE ON FUNCTION public.keep_log_checkpoints() FROM PUBLIC")
-    if not _holds(cursor, CHECKPOINTS_GUARDED):
-        for statement in CHECKPOINTS_GUARD:
-            cursor.execute(statement)
+    for each in SIGNED:
+        if not _holds(cursor, _guarded(*each)):
+            for statement in guard(*each):
+                cursor.execute(statement)

@@ -14,7 +14,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -304,6 +304,8 @@ class Receipt:
     """In hex."""
     vouched: bool = False
     """Whether the log's key has signed it. If not, it is the word of whoever shows it."""
+    source: str = field(default="", compare=False)
+    """Where it was found, for whoever is told of it."""
 
     def text(self) -> str:
         """Write it as the text of a note."""

@@ -70,6 +70,15 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     os.environ[SHARED_SERVER] = stack.enter_context(embedded_postgres(Path(folder) / "postgres"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where programs keep their state, also those that tests start: not in the tester's home."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("state")
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a PostgreSQL server: DATABASE_URL, or an embedded one of this run's own."""

@@ -150,6 +150,11 @@ FORBIDDEN: dict[str, LiteralString] = {
     "choose when a checkpoint was signed": "INSERT INTO log_checkpoints VALUES (1, '', now())",
     "disable the trigger of the checkpoints": "ALTER TABLE log_checkpoints DISABLE TRIGGER ALL",
     "drop the checkpoints": "DROP TABLE log_checkpoints",
+    "forget a departure": "DELETE FROM log_departures",
+    "change a departure": "UPDATE log_departures SET note = ''",
+    "truncate the departures": "TRUNCATE log_departures",
+    "choose when a departure was told": "INSERT INTO log_departures VALUES ('', now())",
+    "disable the trigger of the departures": "ALTER TABLE log_departures DISABLE TRIGGER ALL",
 }
 
 

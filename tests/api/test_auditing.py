@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import re
@@ -142,6 +143,7 @@ def test_an_archive_is_audited_on_behind_what_is_broken_or_altered(audit: Audit,
         "holds": True,
         "checks": dict.fromkeys(GAME_CHECKS, "holds"),
         "wrong": None,
+        "also": [],
         "remarks": [],
     }
     assert (second["holds"], second["wrong"]["check"], second["wrong"]["line"]) == (False, "record", len(good) + 10)
@@ -165,7 +167,7 @@ def test_people_read_the_same(audit: Audit, tmp_path: Path) -> None:
     line = len(lines_of("poker-declared")) + len(altered) - 2
     assert f'line {line}: ending of ticitaire.GameFinished is "won"' in said
     assert "the record ends here without its closing line" in said
-    assert "Records: 3. Everything holds: 1. Something is wrong: 2. Not all can be told: 0." in said
+    assert "Records: 3. Everything holds: 1. Something is wrong: 2. Can't be told: 0." in said
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"a\n", b"\xff\xfe", b"[" * 40_000])
@@ -189,7 +191,7 @@ def test_a_game_without_a_proof_is_open(audit: Audit, tmp_path: Path) -> None:
     done = audit(archive(tmp_path, *map(lines_of, GOOD)), "--key", KEY.public, "--proofs", proofs(tmp_path, GOOD[1:]))
     assert done.exit_code == 1
     assert "no proof was given" in words_of(done)
-    assert "Something is wrong: 0. Not all can be told: 1." in words_of(done)
+    assert "Something is wrong: 0. Can't be told: 1." in words_of(done)
 
 
 def test_another_possible_game_is_found_by_its_proof(audit: Audit, tmp_path: Path) -> None:
@@ -234,6 +236,129 @@ def test_a_game_whose_seeds_are_not_out_is_not_said_to_hold(
 
 def test_a_cancelled_game_holds(audit: Audit, tmp_path: Path) -> None:
     assert audit(archive(tmp_path, lines_of("poker-cancelled")), "--without-log").exit_code == 0
+
+
+# The log against itself
+
+
+def proof_in(tree: Tree, index: int, event: Event) -> str:
+    checkpoint = Checkpoint(KEY.public.name, tree.size, tree.root(tree.size)).signed(KEY)
+    return str(LogProof(index, tuple(tree.inclusion(index, tree.size)), checkpoint, str(event.game).encode()))
+
+
+def written(folder: Path, name: str, *texts: str) -> Path:
+    file = folder / name
+    file.write_text("".join(texts), "utf-8")
+    return file
+
+
+def test_two_logs_of_one_size_convict_whoever_signed_them(audit: Audit, tmp_path: Path) -> None:
+    """A server shows each of two players the log with another end."""
+    one, other = GOLDEN["given-up"][-1], GOLDEN["poker-declared"][-1]
+    behind = [leaf_hash(b"%d" % number) for number in range(400)]
+    texts = [proof_in(Tree([*behind, leaf_hash(event.data)]), 400, event) for event in (one, other)]
+    file = archive(tmp_path, lines_of("given-up"), lines_of("poker-declared"))
+    done = audit(file, "--key", KEY.public, "--proofs", written(tmp_path, "two.tlog-proof", *texts))
+    assert done.exit_code == 1
+    assert "has signed two different logs of 401 events, here and in the proof of" in words_of(done)
+
+
+def test_two_games_in_one_place_of_the_log_convict_whoever_signed_it(audit: Audit, tmp_path: Path) -> None:
+    one, other = GOLDEN["given-up"][-1], GOLDEN["poker-declared"][-1]
+    behind = [leaf_hash(b"%d" % number) for number in range(400)]
+    texts = [
+        proof_in(Tree([*behind, leaf_hash(event.data), *[leaf_hash(b"more")] * more]), 400, event)
+        for more, event in enumerate((one, other))
+    ]
+    file = archive(tmp_path, lines_of("given-up"), lines_of("poker-declared"))
+    done = audit(file, "--key", KEY.public, "--proofs", written(tmp_path, "two.tlog-proof", *texts))
+    assert done.exit_code == 1
+    assert "the event 400 of the log was proved to be another one" in words_of(done)
+
+
+def kept(size: int) -> str:
+    return Checkpoint(KEY.public.name, size, LOG.root(size)).signed(KEY)
+
+
+def grown(old: int, new: int) -> str:
+    """What /log/consistency answers."""
+    root = {size: base64.b64encode(LOG.root(size)).decode() for size in (old, new)}
+    path = [base64.b64encode(sibling).decode() for sibling in LOG.consistency(old, new)]
+    return json.dumps({"old": old, "oldRoot": root[old], "new": new, "newRoot": root[new], "path": path}) + "\n"
+
+
+def test_checkpoints_that_someone_kept_are_tied_to_that_of_the_proofs(audit: Audit, tmp_path: Path) -> None:
+    file = archive(tmp_path, *map(lines_of, GOOD))
+    words = file, proofs(tmp_path), "--key", KEY.public, "--checkpoints"
+    texts = [kept(7), grown(7, 90), kept(90), grown(90, LOG.size)]
+    done = audit(*words, written(tmp_path, "kept.txt", *texts))
+    assert done.exit_code == 0, done.output
+    assert f"Checkpoints of the log: 7, 90, {LOG.size} events." in words_of(done)
+
+
+def test_a_kept_checkpoint_that_nothing_ties_to_the_log_is_told(audit: Audit, tmp_path: Path) -> None:
+    file = archive(tmp_path, *map(lines_of, GOOD))
+    words = file, proofs(tmp_path), "--key", KEY.public, "--checkpoints"
+    done = audit(*words, written(tmp_path, "kept.txt", kept(7), kept(90), grown(90, LOG.size)), "--json")
+    assert done.exit_code == 1
+    report = json.loads(done.stdout)
+    assert (report["checkpoints"], report["untied"], report["holds"]) == ([7, 90, LOG.size], [7], False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x\n",
+        "{}\n",
+        grown(7, 90).replace('"old": 7', '"old": 8'),
+        grown(7, 90).replace("path", "way"),
+        kept(7).replace("\n7\n", "\n8\n"),
+        Checkpoint("other.example/log", 7, LOG.root(7)).signed(SigningKey("other.example/log", bytes(range(32)))),
+    ],
+)
+def test_what_is_no_checkpoint_and_ties_none_is_refused_with_its_line(audit: Audit, tmp_path: Path, text: str) -> None:
+    kept_ = written(tmp_path, "kept.txt", kept(90), text)
+    done = audit(archive(tmp_path, lines_of("given-up")), "--key", KEY.public, "--checkpoints", kept_)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert re.search(r"kept\.txt, line \d: ", words_of(done)), words_of(done)
+
+
+def checked(*words: object) -> Result:
+    return CliRunner().invoke(cli.app, ["log", "check", *map(str, words)])
+
+
+def test_checkpoints_are_compared_with_those_of_others_without_any_game(tmp_path: Path) -> None:
+    mine = written(tmp_path, "mine.txt", kept(7), grown(7, 90))
+    done = checked(mine, written(tmp_path, "yours.txt", kept(90)), "--key", KEY.public)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.split("\n")[:2] == ["           7 events  the same log", "          90 events  the same log"]
+
+
+def test_what_was_not_compared_is_told_with_where_to_ask(tmp_path: Path) -> None:
+    done = checked(written(tmp_path, "mine.txt", kept(7), kept(90)), "--key", KEY.public)
+    assert done.exit_code == 1
+    assert "7 events not shown to be the same log" in words_of(done)
+    assert "/log/consistency?old=7&new=90" in words_of(done)
+
+
+def test_two_checkpoints_of_one_size_that_differ_convict_whoever_signed_them(tmp_path: Path) -> None:
+    other = Checkpoint(KEY.public.name, 90, leaf_hash(b"another root")).signed(KEY)
+    done = checked(written(tmp_path, "mine.txt", kept(90), other), "--key", KEY.public)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "has signed two different logs of 90 events" in words_of(done)
+
+
+def test_where_nothing_was_kept_nothing_is_checked(tmp_path: Path) -> None:
+    done = checked(written(tmp_path, "mine.txt", "\n"), "--key", KEY.public)
+    assert (done.exit_code, done.stdout) == (1, "")
+
+
+def test_a_game_that_has_a_proof_and_no_record_is_told(audit: Audit, tmp_path: Path) -> None:
+    file = archive(tmp_path, *map(lines_of, GOOD[1:]))
+    done = audit(file, "--key", KEY.public, proofs(tmp_path))
+    assert done.exit_code == 1
+    assert f"a proof of game {GOLDEN[GOOD[0]][0].game}, and none of the files has it" in words_of(done)
+    assert "Games that are missing: 1." in words_of(done)
 
 
 # A game that is there twice
@@ -295,7 +420,7 @@ def test_a_game_that_is_missing_is_told_by_its_receipt(audit: Audit, tmp_path: P
     assert report["missing"] == [receipt(missing)]
     people = audit(file, "--without-log", "--receipts", kept)
     assert people.exit_code == 1
-    assert f"receipts of game {missing.game}, and none of the files has it" in words_of(people)
+    assert f"receipts of game {missing.game} ({kept}, line 2), and none of the files has it" in words_of(people)
     assert "Everything holds: 1 of 1" not in words_of(people)
 
 
@@ -319,7 +444,7 @@ def signed_receipts(folder: Path, *events: Event, key: SigningKey = KEY) -> Path
 
 
 def test_signed_receipts_hold_one_after_the_other_beside_those_that_are_not(audit: Audit, tmp_path: Path) -> None:
-    file, proved = archive(tmp_path, lines_of("given-up")), proofs(tmp_path)
+    file, proved = archive(tmp_path, lines_of("given-up")), proofs(tmp_path, ["given-up"])
     signed = signed_receipts(tmp_path, *GOLDEN["given-up"][4:9])
     plain = receipts(tmp_path, receipt(GOLDEN["given-up"][2]))
     words = "--key", KEY.public, "--proofs", proved, "--receipts", signed, "--receipts", plain

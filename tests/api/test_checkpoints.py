@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import api.signing
 from api import cli
 from api.app import create_app
-from api.evidence import read_proof_files
+from api.evidence import read_evidence
 from api.ids import write_id
 from api.log_commands import signing_of
 from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned, Prover
@@ -357,9 +357,9 @@ async def test_an_auditor_takes_the_record_and_the_proof_that_a_server_gives(cli
     await when_signed(client, 5)
     given = (await client.http.get(f"/games/{game['uuid']}.tlog-proof")).text
     (tmp_path / "game.tlog-proof").write_text(given)
-    proof = read_proof_files([tmp_path / "game.tlog-proof"])[UUID(game["uuid"])]
+    proofs = read_evidence(KEY.public, proofs=[tmp_path / "game.tlog-proof"]).proofs[UUID(game["uuid"])]
     record = read_record((await client.http.get(f"/games/{game['uuid']}.jsonl")).content.splitlines(keepends=True))
-    found = audit(record, proof=proof, key=KEY.public)
+    found = audit(record, proofs=proofs, key=KEY.public)
     assert found.checks[Check.INCLUSION] is Standing.HOLDS, found
 
 
@@ -581,7 +581,6 @@ def test_the_embedded_database_has_a_key_of_its_own_that_stays(tmp_path: Path) -
     assert again is not None
     assert first.public == again.public
     assert first.public.name.startswith("localhost/tic-")
-    assert settings.checkpoint_copy == tmp_path / "tic" / "checkpoint"
 
 
 def test_with_a_database_of_ones_own_nothing_is_signed_without_a_key() -> None:
@@ -662,13 +661,14 @@ def ending(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def test_a_server_on_the_embedded_database_signs_from_its_first_start_on(scratch: Path) -> None:
+    copy = Settings(folder=scratch / "tic", database_url=None).checkpoint_copy
     with serving({"TIC_FOLDER": str(scratch / "tic")}) as server:
         query = {"query": 'mutation { registerPlayer(input: {name: "Ada"}) { ... on PlayerRegistered { token } } }'}
         token = httpx.post(server.url, json=query).json()["data"]["registerPlayer"]["token"]
         query = {"query": "mutation { openTicitaire(input: {}) { __typename } }"}
         httpx.post(server.url, json=query, headers={"Authorization": f"Bearer {token}"}).raise_for_status()
-        until((scratch / "tic" / "checkpoint").exists)
-        note = (scratch / "tic" / "checkpoint").read_text()
+        until(copy.exists)
+        note = copy.read_text()
         until(lambda: httpx.get(f"http://{server.address}/checkpoint").text == note)
         shown = run("log", "key", "show", TIC_FOLDER=str(scratch / "tic"))
         assert read_checkpoint(note, NoteKey.parse(shown.stdout)).size > 0

@@ -37,7 +37,7 @@ from tests.conftest import KEYRING, in_memory, started
 from tests.projections.shown import until
 from tests.server import TIC, environment
 
-SET_UP = "b94368436cb3e5ec"
+SET_UP = "3fe71969dfe19034"
 """The beginning of the SHA-256 of all that version 1 of the set-up makes."""
 
 
@@ -413,7 +413,9 @@ def test_a_database_without_set_up_is_told_as_such(rooms: House, admin: psycopg.
         ("ALTER TABLE game_events DISABLE TRIGGER USER", "append-only, is missing or disabled. Only tic_owner"),
         ("DROP TRIGGER game_events_append_only ON game_events", "append-only, is missing or disabled. Only tic_owner"),
         ("ALTER TABLE log_checkpoints DISABLE TRIGGER USER", "append-only, is missing or disabled. Only tic_owner"),
+        ("ALTER TABLE log_departures DISABLE TRIGGER USER", "append-only, is missing or disabled. Only tic_owner"),
         ("DROP TABLE log_checkpoints", "lacks log_checkpoints. Run `tic db init"),
+        ("DROP TABLE log_departures", "lacks log_departures. Run `tic db init"),
         ("DROP SCHEMA read_models", "Missing: GRANT USAGE"),
     ],
     ids=[
@@ -423,7 +425,9 @@ def test_a_database_without_set_up_is_told_as_such(rooms: House, admin: psycopg.
         "one whose guard is off",
         "one that lost its guard",
         "one whose checkpoints' guard is off",
+        "one whose departures' guard is off",
         "one of before there were checkpoints",
+        "one of before there were departures",
         "one without read models",
     ],
 )
@@ -720,8 +724,9 @@ def test_what_is_made_is_what_the_version_says() -> None:
     """Where this fails after a release: raise VERSION with the change, or databases that are set up never get it."""
     log = (log_tables.TABLE, log_tables.INDEX, log_tables.APPEND_FUNCTION, log_tables.TRIGGER_FUNCTION)
     others = (vault.TABLES, accounts.TABLES, timekeeper.TABLES, str(privileges.GRANTS))
-    checkpoints = (log_tables.CHECKPOINTS, log_tables.CHECKPOINTS_TRIGGER_FUNCTION, *log_tables.CHECKPOINTS_GUARD)
-    made = "\n".join((*log, *log_tables.GUARD, log_tables.LOG_VIEW, *checkpoints, *others))
+    signed = (log_tables.CHECKPOINTS, log_tables.DEPARTURES, log_tables.SIGNED_TRIGGER_FUNCTION)
+    guards = [statement for each in log_tables.SIGNED for statement in log_tables.guard(*each)]
+    made = "\n".join((*log, *log_tables.GUARD, log_tables.LOG_VIEW, *signed, *guards, *others))
     assert (database.VERSION, hashlib.sha256(made.encode()).hexdigest()[:16]) == (1, SET_UP)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from textwrap import dedent
 from typing import Final
 
-from domain.record_reading import LONGEST_LINE, MOST_EVENTS, read_record
+from domain.notes import NoteKey, read_receipt
+from domain.record_reading import LONGEST_LINE, MOST_BROKEN, MOST_BYTES, MOST_EVENTS, read_record
 from domain.records import Closing, Header, write_record
 from tests.server import ROOT
 
@@ -31,9 +33,22 @@ def test_every_field_is_on_the_page() -> None:
 
 def test_the_bounds_are_on_the_page() -> None:
     assert f"more than {LONGEST_LINE:,} bytes" in PAGE
-    assert f"more than {MOST_EVENTS:,} events" in PAGE
+    assert f"more than {MOST_EVENTS:,} events" in re.sub(r"\s+", " ", PAGE)
+    assert f"more than {MOST_BYTES:,} bytes of them" in PAGE
+    assert f"After {MOST_BROKEN} of them" in PAGE
 
 
 def test_the_headers_of_an_archive_are_found_as_the_page_says() -> None:
     (text,) = re.findall(r"grep '(.*)' games.jsonl", PAGE)
     assert [line for line in LINES if text.encode() in line] == LINES[:1]
+
+
+FAIRNESS: Final = (ROOT / "docs" / "fairness.md").read_text("utf-8")
+
+
+def test_the_receipt_on_the_page_of_fairness_is_one_of_the_examples_last_event() -> None:
+    (note,) = re.findall(r"(?:^    .*\n|^\n)+(?=The key that verifies)", FAIRNESS, re.MULTILINE)
+    (key,) = re.findall(r"verifies this one is `(.+?)`", FAIRNESS)
+    receipt = read_receipt(dedent(note).strip() + "\n", NoteKey.parse(key))
+    last = read_record(LINES).events[-1]
+    assert (receipt.game, receipt.version, receipt.hash) == (last.game, last.seq, last.hash)

@@ -347,6 +347,12 @@ REFUSED = [
         OpenTickle(player=HOST, options=Options(sealed_until=NOON + timedelta(days=366, microseconds=1))),
         "SEALED_TOO_LONG",
     ),
+    Refused(
+        "nor until a time that is past",
+        TICKLE.empty(SEEDS),
+        OpenTickle(player=HOST, options=Options(sealed_until=NOON - timedelta(microseconds=1))),
+        "SEAL_IS_PAST",
+    ),
 ]
 
 

@@ -50,7 +50,7 @@ def fair(draw: st.DrawFn, *, beacon: bool = True) -> dict[str, Any]:
         "entropy": entropy,
         **({"reveal_seconds": draw(st.integers(10, 86_400))} if entropy is not Entropy.NONE else {}),
         "beacon": draw(st.sampled_from([None, "drand quicknet 12345678"])) if beacon else None,
-        "sealed_until": draw(st.sampled_from([None, NOON, NOON + timedelta(hours=1), NOON + timedelta(days=60)])),
+        "sealed_until": draw(st.sampled_from([None, *(NOON + timedelta(seconds=s) for s in (1, 3_600, 5_184_000))])),
     }
 
 
