@@ -59,6 +59,16 @@ def _memory() -> Path | None:
     return MEMORY if found.f_bavail * found.f_frsize >= ROOM else None
 
 
+@contextmanager
+def _embedded() -> Iterator[str]:
+    """The URL of a server of this run's own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tic-tests-", dir=_memory()) as folder,
+        embedded_postgres(Path(folder) / "postgres") as url,
+    ):
+        yield url
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Run one server for all workers, in the one process that outlives them."""
@@ -66,8 +76,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
         return
     stack = ExitStack()
     config.add_cleanup(stack.close)
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tic-tests-", dir=_memory()))
-    os.environ[SHARED_SERVER] = stack.enter_context(embedded_postgres(Path(folder) / "postgres"))
+    os.environ[SHARED_SERVER] = stack.enter_context(_embedded())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -80,13 +89,13 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server: DATABASE_URL, or an embedded one of this run's own."""
     running = os.environ.get("DATABASE_URL") or os.environ.get(SHARED_SERVER)
     if running:
         yield running
         return
-    with embedded_postgres(tmp_path_factory.mktemp("postgres")) as url:
+    with _embedded() as url:
         yield url
 
 
@@ -122,8 +131,9 @@ def template(admin: psycopg.Connection, postgres: str) -> Iterator[str]:
 def cloned(admin: psycopg.Connection, template: str, postgres: str) -> Iterator[str]:
     """The URL of a new database with all tables and no rows."""
     name = f"tic_test_{uuid4().hex}"
-    # Files in memory are copied sooner than they are written, page by page, to the log of the database server.
-    how = SQL("STRATEGY file_copy" if admin.info.server_version >= 15_00_00 else "")
+    # Files in memory are copied sooner than they are written, page by page, to the log of the database server. On a
+    # disk each would have to be synced.
+    how = SQL("STRATEGY file_copy" if MEMORY in Path(admin.info.host).parents else "")
     admin.execute(SQL("CREATE DATABASE {} TEMPLATE {} {}").format(Identifier(name), Identifier(template), how))
     yield url_of(postgres, name)
     _drop(admin, name)
