@@ -10,6 +10,7 @@ from uuid import UUID
 import strawberry
 
 from api.context import Info
+from api.fairness import Verification, verification_of_listed
 from api.games import Game, GameKind, Seat, show
 from api.ids import read_cursor, write_cursor, write_id
 from api.nodes import PageInfo, page_size
@@ -53,6 +54,14 @@ class GameListing:
     def ending(self) -> str | None:
         """Return the ending."""
         return self.row.ending.upper().replace("-", "_") if self.row.ending else None
+
+    @strawberry.field(
+        description="What can be said of the deal by its seeds, as `fairness` of the game has it; null for a game that "
+        "was called off undealt."
+    )
+    def verification(self) -> Verification | None:
+        """Tell what can be said of the deal."""
+        return verification_of_listed(self.row.status, proved=self.row.proved, due=self.row.seeds_due)
 
     @strawberry.field(
         description="What its opener called the games that belong together; null where it bears no label. Anyone may "
