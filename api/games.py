@@ -28,7 +28,7 @@ from api.errors import (
 from api.facts import FactPresenters, GameEvent
 from api.fairness import USUAL_LENGTHS as LENGTHS_OF_FAIRNESS
 from api.fairness import Fairness, fairness_of
-from api.faults import BadUserInput
+from api.faults import BadUserInput, StillSealed
 from api.ids import read_id, write_id
 from api.kinds import GameKind
 from api.nodes import Node, page_size
@@ -280,7 +280,7 @@ class Game(Node):
         """Fold up to an event."""
         world, game_id = info.context.world, self.record.id
         if revealed and self._table.revealed is None:
-            raise BadUserInput("The cards are not revealed before the seeds of the game are: ask without `revealed`.")
+            raise StillSealed("The cards are not revealed before the seeds of the game are: ask without `revealed`.")
         try:
             then = await world.blocking(lambda: world.games.at(game_id, version))
         except GameNotFound:

@@ -40,6 +40,11 @@ class GameListing:
         """Return the game's global id."""
         return strawberry.ID(write_id("game", self.row.game))
 
+    @strawberry.field(description="The id by which the log, the deal and an auditor know the game.")
+    def uuid(self) -> UUID:
+        """Return the id of the log."""
+        return self.row.game
+
     @strawberry.field(description="Which rules are played.")
     def kind(self) -> GameKind:
         """Return the kind."""
