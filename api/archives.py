@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import BinaryIO, Final
 
-from domain.record_reading import lines_of
+from domain.record_lines import lines_of
 from domain.records import BrokenRecord
 
-__all__ = ["lines_in", "writing"]
+__all__ = ["STANDARD_INPUT", "lines_in", "size_of", "writing"]
+
+STANDARD_INPUT: Final = Path("-")
+"""How a command is told to read what comes in."""
 
 
 @contextmanager
@@ -41,15 +47,59 @@ def writing(path: Path | None) -> Iterator[Callable[[Iterable[bytes]], None]]:
 def lines_in(path: Path) -> Iterator[tuple[Iterator[bytes], Callable[[], int]]]:
     """Yield the lines of a file, and what tells how many of its bytes have been read.
 
+    Args:
+        path: the file, which may be a pipe; ``-`` for the standard input.
+
     Raises:
         OSError: the file can't be read.
     """
-    with path.open("rb") as file:
+    with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
+        counted = _Counted(file)
         if not _is_compressed(path):
-            yield lines_of(file), file.tell
+            yield lines_of(counted), counted.count
             return
-        with gzip.GzipFile(fileobj=file) as unpacked:
-            yield _unpacked(unpacked), file.tell
+        with gzip.GzipFile("", "rb", fileobj=counted) as unpacked:
+            yield _unpacked(unpacked), counted.count
+
+
+def size_of(path: Path) -> int | None:
+    """Return how many bytes there are to be read of a file; None where that is not known, as of a pipe.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    if path == STANDARD_INPUT:
+        return None
+    told = path.stat()
+    return told.st_size if stat.S_ISREG(told.st_mode) else None
+
+
+class _Counted:
+    """A file whose bytes are counted as they are read: a pipe does not tell where it is."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file: Final = file
+        self._read = 0
+
+    def count(self) -> int:
+        """Return how many bytes have been read."""
+        return self._read
+
+    def read(self, most: int = -1, /) -> bytes:
+        """Read some bytes, as files do."""
+        return self._taken(self._file.read(most))
+
+    def readline(self, most: int = -1, /) -> bytes:
+        """Read a line, as files do."""
+        return self._taken(self._file.readline(most))
+
+    def seek(self, _to: int, /) -> int:
+        """Refuse to go back, as a pipe does."""
+        raise OSError(errno.ESPIPE, os.strerror(errno.ESPIPE))
+
+    def _taken(self, data: bytes) -> bytes:
+        self._read += len(data)
+        return data
 
 
 def _unpacked(file: gzip.GzipFile) -> Iterator[bytes]:

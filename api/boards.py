@@ -8,6 +8,7 @@ from typing import Final, Self
 import strawberry
 
 from api.context import Info
+from api.fairness import Verification, verification_of_listed
 from api.faults import BadUserInput
 from api.games import Game, GameKind, show
 from api.ids import write_id
@@ -93,6 +94,10 @@ class GameScoreboard:
         description="When the time runs out that is running now (ruling G2), or seeds come out that are held back "
         "after the end; null where neither is so."
     )
+    verification: Verification | None = strawberry.field(
+        description="What can be said of the deal by its seeds, as `fairness` of the game has it, when this was told; "
+        "null for a game that was called off undealt."
+    )
     lines: list[GameScoreboardLine] = strawberry.field(
         description="A line for each player, the leader first and seats that share a place in their order; before the "
         "deal in the order of joining."
@@ -112,6 +117,7 @@ def show_board(tally: Tally) -> GameScoreboard:
         version=tally.version,
         round=tally.round,
         deadline=tally.deadline,
+        verification=verification_of_listed(tally.status, proved=tally.proved, due=tally.deadline),
         lines=[GameScoreboardLine.of(line) for line in tally.lines],
     )
 

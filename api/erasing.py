@@ -16,7 +16,6 @@ from domain.decider import Command, RuleViolation
 from domain.game import Game
 from domain.storage import Datastore
 from domain.tables import Cancel, Leave
-from domain.vault import SealError
 from projections.lobby import Lobby, LobbyQueries, Status
 from projections.models import PROJECTIONS
 from projections.runner import Follower
@@ -62,9 +61,9 @@ class Erasure:
         """Leave a player's games under way, then erase the name and all tokens.
 
         Tables that the player hosts are called off, others left, and games resigned. What can't be left, such as a
-        game that came here as a record, stays as it is. Whoever does it again does no harm, and takes the player out
-        of what was begun meanwhile: with a token that another server trusted yet, say. Where this program goes on it
-        does so itself, in a while.
+        game that came here as a record, or one whose seal can't be opened, stays as it is. Whoever does it again does
+        no harm, and takes the player out of what was begun meanwhile: with a token that another server trusted yet,
+        say. Where this program goes on it does so itself, in a while.
 
         Returns:
             Whether there was such a player, and how many games were left.
@@ -107,7 +106,7 @@ class Erasure:
                 self._games.handle(game, lambda _, c=command: c, player=player, expected_version=None, key=None)  # type: ignore[misc]
             except RuleViolation:
                 continue  # it has started or ended meanwhile
-            except (NotHandled, SealError) as error:
+            except NotHandled as error:
                 _logger.warning("a game of an erased player stays as it is", game=str(game), why=type(error).__name__)
                 return False
             return True

@@ -9,7 +9,15 @@ import strawberry
 
 from api.grid import GridCell, cells
 from domain import decider
-from domain.application import GameNotFound, KeyReused, NotSeated, SealedElsewhere, VersionConflict, WrongKind
+from domain.application import (
+    GameNotFound,
+    KeyReused,
+    NotSeated,
+    SealedElsewhere,
+    SealUnopened,
+    VersionConflict,
+    WrongKind,
+)
 from domain.decider import RuleViolation
 
 __all__ = [
@@ -128,6 +136,7 @@ Refusable = (
     NotSeated,
     WrongKind,
     SealedElsewhere,
+    SealUnopened,
     InvalidInput,
 )
 """What ``refusal`` tells as a value; everything else is a top-level error."""
@@ -182,6 +191,12 @@ def refusal(error: Exception) -> Refusal:
             return invalid_input(
                 "This game came here as a record while it was under way: it can be watched, and is played on where it "
                 "was opened.",
+                "gameId",
+            )
+        case SealUnopened():
+            return invalid_input(
+                "The seed of this game is sealed, and this server has no key that opens it: the game can be watched, "
+                "and is played on once the key is there again. Tell the server's operator, or open another game.",
                 "gameId",
             )
         case InvalidInput():

@@ -15,18 +15,24 @@ from pydantic import ValidationError
 from api.errors import InvalidInput, InvalidInputError, invalid_input
 from api.players import Player, player
 from domain.entropy import MOST_BEACON, Entropy, EntropyOptions, EntropyTable
-from domain.lifecycle import Table, are_committed
+from domain.lifecycle import Table
+from domain.verification import of_finished, of_table
+from projections.lobby import Status
 
 __all__ = [
     "USUAL_LENGTHS",
     "EntropyInput",
     "EntropySettings",
     "Fairness",
+    "Verification",
     "entropy_settings_of",
     "fairness_of",
     "read_32_bytes",
     "read_beacon",
     "refused_option",
+    "verification_of",
+    "verification_of_finished",
+    "verification_of_listed",
 ]
 
 strawberry.enum(
@@ -146,8 +152,33 @@ class Verification(Enum):
     PENDING = strawberry.enum_value("pending", description="The game is not over, or its seeds are held back yet.")
     PROVED = strawberry.enum_value("proved", description="The seeds are revealed, and lead to what was committed to.")
     UNVERIFIABLE = strawberry.enum_value(
-        "unverifiable", description="The game is over, and its seeds are missing, or lead to something else."
+        "unverifiable",
+        description="The game is over, and its seeds are missing, or lead to something else: trust nothing in it that "
+        "you did not see yourself. It counts on no scoreboard, and in no statistics and ratings. Seeds that come out "
+        "after all, since a lost key was found, make it PROVED.",
     )
+
+
+def verification_of(table: Table, *, past: bool = False) -> Verification | None:
+    """Tell what can be said of a game now, or could be at a position of the past; None of one called off undealt."""
+    said = of_table(table, None if past else datetime.now(UTC))
+    return None if said is None else Verification(said)
+
+
+def verification_of_finished(*, proved: bool, due: datetime | None) -> Verification:
+    """Tell what can be said now of a finished game, as ``domain.verification.of_finished`` does."""
+    return Verification(of_finished(proved=proved, due=due, at=datetime.now(UTC)))
+
+
+def verification_of_listed(status: Status, *, proved: bool, due: datetime | None) -> Verification | None:
+    """Tell the same of a game that has come so far; ``proved`` and ``due`` count once it is finished."""
+    match status:
+        case Status.CANCELLED:
+            return None
+        case Status.FINISHED:
+            return verification_of_finished(proved=proved, due=due)
+        case _:
+            return Verification.PENDING
 
 
 @strawberry.type(description="What a player added to the deal.")
@@ -187,8 +218,8 @@ class Fairness:
     )
 
 
-def fairness_of(table: Table) -> Fairness | None:
-    """Show what proves a deal; nothing of a table that is not opened."""
+def fairness_of(table: Table, *, past: bool = False) -> Fairness | None:
+    """Show what proves a deal, now or at a position of the past; nothing of a table that is not opened."""
     opened, revealed = table.opened, table.revealed
     if opened is None:
         return None
@@ -200,7 +231,7 @@ def fairness_of(table: Table) -> Fairness | None:
         seeds=list(revealed.seeds) if revealed else None,
         entropies=entropies,
         beacon=beacon,
-        verification=_verification(table),
+        verification=verification_of(table, past=past),
     )
 
 
@@ -211,16 +242,6 @@ def _entropy(table: EntropyTable) -> tuple[list[PlayerEntropy], Beacon | None]:
     ]
     name = table.fairness.beacon
     return shown, None if name is None else Beacon(name=name, value=table.beacon or None)
-
-
-def _verification(table: Table) -> Verification | None:
-    if table.cancelled:
-        return None
-    if table.revealed is not None:
-        return Verification.PROVED if are_committed(table.revealed, table) else Verification.UNVERIFIABLE
-    # Seeds that are here come out with the result, or when their time has come; those that are elsewhere may not.
-    waits = table.seeds is not None or (table.deadline is not None and datetime.now(UTC) < table.deadline)
-    return Verification.UNVERIFIABLE if table.finished is not None and not waits else Verification.PENDING
 
 
 USUAL_LENGTHS: Final = {"Fairness.seeds": 1, "Fairness.entropies": 3, "Game.entropyDue": 3, "EntropyDue.players": 3}

@@ -28,7 +28,7 @@ from api.errors import (
 from api.facts import FactPresenters, GameEvent
 from api.fairness import USUAL_LENGTHS as LENGTHS_OF_FAIRNESS
 from api.fairness import Fairness, fairness_of
-from api.faults import BadUserInput
+from api.faults import BadUserInput, StillSealed
 from api.ids import read_id, write_id
 from api.kinds import GameKind
 from api.nodes import Node, page_size
@@ -104,6 +104,8 @@ class Game(Node):
     record: strawberry.Private[Record]
     viewer: strawberry.Private[Viewer]
     view: strawberry.Private[Any]
+    past: strawberry.Private[bool] = False
+    """Whether it is known that the game went on from this version."""
 
     @strawberry.field(description="The id by which the log, the deal and an auditor know the game.")
     def uuid(self) -> UUID:
@@ -231,7 +233,7 @@ class Game(Node):
     @strawberry.field(description="What proves the deal.")
     def fairness(self) -> Fairness | None:
         """Return the commitments, and what became of them."""
-        return fairness_of(self._table)
+        return fairness_of(self._table, past=self.past)
 
     @strawberry.field(
         description="Exactly what you may do in this game; empty if you have no part in it, or it is over: then see "
@@ -278,12 +280,13 @@ class Game(Node):
         """Fold up to an event."""
         world, game_id = info.context.world, self.record.id
         if revealed and self._table.revealed is None:
-            raise BadUserInput("The cards are not revealed before the seeds of the game are: ask without `revealed`.")
+            raise StillSealed("The cards are not revealed before the seeds of the game are: ask without `revealed`.")
         try:
             then = await world.blocking(lambda: world.games.at(game_id, version))
         except GameNotFound:
             raise BadUserInput(f"The game has the versions 1 to {self.record.version}, not {version}.") from None
-        return show(info, then, replace(self.viewer, everything=revealed))
+        past = self.past or version < self.record.version
+        return show(info, then, replace(self.viewer, everything=revealed), past=past)
 
     @property
     def _table(self) -> Table:
@@ -334,13 +337,13 @@ USUAL_LENGTHS: Final = {
 }
 
 
-def show(info: Info, record: Record, viewer: Viewer | None = None) -> Game:
-    """Show a game at its version, to the caller unless another viewer is named."""
+def show(info: Info, record: Record, viewer: Viewer | None = None, *, past: bool = False) -> Game:
+    """Show a game at its version, which is ``past`` if it went on; to the caller, unless another viewer is named."""
     caller = info.context.player
     seen_by = viewer or Viewer(seat=record.table.seat_of(caller) if caller else 0, player=caller)
     kind = info.context.world.kinds[record.decider.kind]
     game_id = strawberry.ID(write_id("game", record.id))
-    return kind.game(id=game_id, record=record, viewer=seen_by, view=record.view(seen_by))
+    return kind.game(id=game_id, record=record, viewer=seen_by, view=record.view(seen_by), past=past)
 
 
 def event(info: Info, one: Event, people: Mapping[UUID, Player] | None = None) -> GameEvent:
@@ -456,7 +459,7 @@ async def answer(info: Info, ask: Callable[[], Awaitable[Outcome]]) -> CommandRe
 def answer_of(info: Info, outcome: Outcome) -> CommandAccepted:
     """Show an outcome."""
     return CommandAccepted(
-        game=show(info, outcome.game),
+        game=show(info, outcome.game, past=outcome.repeated),
         events=[event(info, one) for one in outcome.events],
         version=outcome.game.version,
         hash=outcome.game.head,

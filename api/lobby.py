@@ -11,6 +11,7 @@ import strawberry
 
 from api.context import Info
 from api.cursors import read_cursor, write_cursor
+from api.fairness import Verification, verification_of_listed
 from api.games import Game, GameKind, Seat, show
 from api.ids import write_id
 from api.nodes import PageInfo, page_size
@@ -40,6 +41,11 @@ class GameListing:
         """Return the game's global id."""
         return strawberry.ID(write_id("game", self.row.game))
 
+    @strawberry.field(description="The id by which the log, the deal and an auditor know the game.")
+    def uuid(self) -> UUID:
+        """Return the id of the log."""
+        return self.row.game
+
     @strawberry.field(description="Which rules are played.")
     def kind(self) -> GameKind:
         """Return the kind."""
@@ -54,6 +60,14 @@ class GameListing:
     def ending(self) -> str | None:
         """Return the ending."""
         return self.row.ending.upper().replace("-", "_") if self.row.ending else None
+
+    @strawberry.field(
+        description="What can be said of the deal by its seeds, as `fairness` of the game has it; null for a game that "
+        "was called off undealt."
+    )
+    def verification(self) -> Verification | None:
+        """Tell what can be said of the deal."""
+        return verification_of_listed(self.row.status, proved=self.row.proved, due=self.row.seeds_due)
 
     @strawberry.field(
         description="What its opener called the games that belong together; null where it bears no label. Anyone may "

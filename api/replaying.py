@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import Enum
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -22,12 +23,12 @@ from api.drawing import Pen
 from api.replays import viewer_of
 from api.schema import KINDS
 from api.viewpoints import ReplayView
-from domain.dealing import Seeds
 from domain.decider import PUBLIC, Fact, Names, positions
 from domain.events import Event
 from domain.games import DECIDERS
-from domain.lifecycle import GameOpened, SeedsRevealed
+from domain.lifecycle import GameOpened, Table
 from domain.telling import NOBODY_NAMED, named
+from domain.verification import Verification, of_table
 
 try:
     import termios
@@ -37,7 +38,7 @@ except ImportError:  # Windows
 else:
     HAS_KEYS = True
 
-__all__ = ["HAS_KEYS", "Frame", "Key", "Place", "Reel", "draw", "keyboard", "keys_in", "pressed", "watch"]
+__all__ = ["HAS_KEYS", "Frame", "Key", "Place", "Reel", "draw", "keyboard", "keys_in", "pressed", "verdict", "watch"]
 
 PAGE: Final = 10
 """Positions that a page goes on or back."""
@@ -45,7 +46,7 @@ _LOOK_SECONDS: Final = 0.5
 """How often it is looked whether the terminal has another size."""
 _WORDS_LINES: Final = 3
 """Lines that are kept for a sentence; most take one or two."""
-_OTHER_LINES: Final = 5
+_OTHER_LINES: Final = 6
 """Lines around the sentence, the scores and the table."""
 _BETWEEN_SCORES: Final = "   "
 _KEYS_HELP: Final = "right/space on   left back   page up/down by 10   home/end   p plays   q quits"
@@ -67,27 +68,37 @@ class Frame:
     """Who sits where, as far as that is known."""
     view: Any
     """What the viewer may see of the table."""
+    verdict: str
+    """What can be said of the whole game by its seeds."""
 
 
 class Reel:
     """A game that is told again from its events, as one viewer may see it."""
 
     def __init__(
-        self, events: Sequence[Event], seen_as: ReplayView = ReplayView.PUBLIC, names: Names = NOBODY_NAMED
+        self,
+        events: Sequence[Event],
+        seen_as: ReplayView = ReplayView.PUBLIC,
+        names: Names = NOBODY_NAMED,
+        *,
+        now: datetime | None = None,
     ) -> None:
         """Fold all events of a game from its first on, once; and once more with its seeds where cards are to be open.
+
+        Seeds that do not lead to what was committed to open no cards: those are not the ones that were dealt.
 
         Args:
             events: all of them.
             seen_as: whose eyes it is seen with.
             names: what seats are called; one without a name is told by its number.
+            now: the time by which it is told whether seeds are missed; None for this computer's.
 
         Raises:
             ValueError: the first event does not open a game.
             StillSealed: it is to be seen as somebody who sees cards that are not open yet.
             BadUserInput: the game has no such seat, or no cards.
         """
-        opened, last = (events[0].fact, events[-1].fact) if events else (None, None)
+        opened = events[0].fact if events else None
         if not isinstance(opened, GameOpened):
             raise ValueError("a game begins with the event that opens it")  # noqa: TRY004 - no type is wrong
         self._decider: Final = DECIDERS[opened.kind, opened.ruleset]
@@ -97,8 +108,10 @@ class Reel:
         self._names: Final = names
         self._viewer: Final = viewer_of(seen_as, self._told[-1].after)
         self._shown = [position.after for position in self._told]
-        if self._viewer != PUBLIC and isinstance(last, SeedsRevealed):
-            seeds = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
+        self.verdict: Final = verdict(self._told[-1].after, now or datetime.now(UTC))
+        """What can be said of the game by its seeds, in words."""
+        seeds = self._told[-1].after.seeds
+        if self._viewer != PUBLIC and seeds is not None:
             known = positions(self._decider.evolve, self._decider.empty(seeds), facts)
             self._shown = [position.after for position in known]
 
@@ -119,6 +132,7 @@ class Reel:
             scores=self._decider.score(after),
             names=self._names,
             view=self._decider.view(self._shown[seq - 1], self._viewer),
+            verdict=self.verdict,
         )
 
     def words(self, seq: int) -> str:
@@ -128,6 +142,28 @@ class Reel:
     def notation(self) -> Iterator[str]:
         """Yield the game in the short notation of its kind."""
         return self._decider.note(self._told)
+
+
+def verdict(table: Table, now: datetime) -> str:
+    """Say in words what can be said of a game by its seeds.
+
+    >>> verdict(Table(cancelled=True), datetime.now(UTC))
+    'Called off before its deal: there is nothing to prove.'
+    """
+    match of_table(table, now):
+        case None:
+            return "Called off before its deal: there is nothing to prove."
+        case Verification.PROVED:
+            return "Proved: its seeds lead to what was committed to before the deal."
+        case Verification.UNVERIFIABLE if table.revealed is not None:
+            return "Unverifiable: its seeds do not lead to the commitment. It counts nowhere."
+        case Verification.UNVERIFIABLE:
+            return "Unverifiable: its seeds were not revealed. It counts nowhere."
+        case _ if table.held_back and table.deadline is not None:
+            until = table.deadline.astimezone(UTC)
+            return f"Held back until {until:%Y-%m-%d %H:%M:%S} UTC: till then its seeds prove nothing."
+        case _:
+            return "Not over: its seeds are sealed, and nothing proves its cards yet."
 
 
 # Drawing
@@ -154,6 +190,7 @@ def draw(
         Text(),
         KINDS[frame.kind].draw(frame.view, frame.fact, pen),
         Text(),
+        Text(frame.verdict, no_wrap=True, overflow="ellipsis"),
         Text(_KEYS_HELP, "dim", no_wrap=True, overflow="ellipsis"),
     )
 

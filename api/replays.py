@@ -11,6 +11,7 @@ import strawberry
 from api.accounts import display_name
 from api.context import Info
 from api.facts import FactPresenters, GameEvent
+from api.fairness import Verification, verification_of
 from api.faults import BadUserInput, StillSealed
 from api.games import REPLAY_EFFORT, Game, show
 from api.ids import read_id
@@ -74,6 +75,8 @@ class ReplayPosition:
     presenters: strawberry.Private[FactPresenters]
     names: strawberry.Private[Names]
     """What the seats are called where they are called by names."""
+    past: strawberry.Private[bool]
+    """Whether others follow it."""
 
     @strawberry.field(description="The number of the event, from 1: the game's version after it.")
     def seq(self) -> int:
@@ -113,7 +116,7 @@ class ReplayPosition:
     @strawberry.field(description="The game after the event, as the viewer of the replay may see it.")
     def game(self, info: Info) -> Game:
         """Show the position."""
-        return show(info, self.moment.game, self.viewer)
+        return show(info, self.moment.game, self.viewer, past=self.past)
 
 
 @strawberry.type(description="Positions of a replay, in their order.")
@@ -147,6 +150,14 @@ class Replay:
         return show(info, self.record, self.viewer)
 
     @strawberry.field(
+        description="What can be said of the deal by its seeds now, whichever position is looked at: the scores and "
+        "places of a game that is UNVERIFIABLE prove nothing. Null for a game that was called off undealt."
+    )
+    def verification(self) -> Verification | None:
+        """Tell what can be said of the deal."""
+        return verification_of(self.record.table)
+
+    @strawberry.field(
         description="The position after each event. Any page of the longest game is told at once: it need not be read "
         "from the start."
     )
@@ -168,7 +179,14 @@ class Replay:
             names = {seat: display_name(uuid, known.get(uuid)) for seat, uuid in enumerate(record.table.players, 1)}
             moments = world.games.passage(record, after=after_seq, first=most, hidden=hidden)
             nodes = [
-                ReplayPosition(moment=moment, viewer=self.viewer, people=people, presenters=world.facts, names=names)
+                ReplayPosition(
+                    moment=moment,
+                    viewer=self.viewer,
+                    people=people,
+                    presenters=world.facts,
+                    names=names,
+                    past=moment.event.seq < record.version,
+                )
                 for moment in moments
             ]
             return ReplayPage(nodes=nodes, has_more=after_seq + len(nodes) < record.version)

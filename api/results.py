@@ -13,6 +13,7 @@ from api import labels
 from api.context import Info
 from api.cursors import read_cursor, write_cursor
 from api.errors import InvalidInput
+from api.fairness import Verification, verification_of_finished
 from api.faults import BadUserInput
 from api.ids import read_id, write_id
 from api.kinds import GameKind
@@ -77,6 +78,10 @@ class FinishedGame:
         "not proved counts on no scoreboard, and in no statistics and ratings. Where seeds are held back it is not "
         "proved until they come out, and counts from then on."
     )
+    verification: Verification = strawberry.field(
+        description="What can be said of the deal by its seeds, as `fairness` of the game has it. Of a game that is "
+        "not proved it tells whether seeds are held back, and may prove it yet, or are missing, so that nothing does."
+    )
     seats: list[FinishedSeat] = strawberry.field(description="Who sat where and came to what, seat 1 first.")
     record_url: str = strawberry.field(
         description="Where this server serves the whole record, as a path: /games/<uuid>.jsonl (docs/records.md)."
@@ -98,6 +103,7 @@ def _show(row: finished.FinishedGame, people: Mapping[UUID, Player]) -> Finished
         version=row.version,
         hash=row.hash,
         proved=row.proved,
+        verification=verification_of_finished(proved=row.proved, due=row.seeds_due),
         seats=[
             FinishedSeat(
                 number=seat.seat,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from domain.entropy import EntropyTable, owing
 from domain.game import Game
-from domain.lifecycle import GameOpened, Table
+from domain.lifecycle import GameOpened, Table, are_committed
 from domain.tables import TableOpened
 from domain.turns import TurnTable, places
 from projections.lobby import Status
@@ -53,6 +53,8 @@ class Tally:
     round: int | None
     """None before the first turn, and in games without turns."""
     deadline: datetime | None
+    proved: bool
+    """Whether its seeds are revealed and lead to what was committed to before the deal."""
     lines: tuple[TallyLine, ...]
     """The leader first, and seats that share a place in their order; before the deal in the order of joining."""
     opened_at: datetime
@@ -100,6 +102,7 @@ def tally_of(game: Game) -> Tally:
         closed=isinstance(table, EntropyTable) and table.due,
         round=table.round or None if isinstance(table, TurnTable) else None,
         deadline=table.deadline,
+        proved=table.revealed is not None and are_committed(table.revealed, table),
         lines=lines,
         opened_at=game.opened_at,
         version=game.version,

@@ -17,7 +17,15 @@ from uuid import UUID
 
 import structlog
 
-from domain.application import GameNotFound, Games, KeyReused, SealedElsewhere, Undecided, VersionConflict
+from domain.application import (
+    GameNotFound,
+    Games,
+    KeyReused,
+    SealedElsewhere,
+    SealUnopened,
+    Undecided,
+    VersionConflict,
+)
 from domain.decider import Command, RuleViolation
 from domain.lifecycle import ExtendDeadline, RunOutOfTime
 from domain.storage import Datastore, PersistenceError, log_end
@@ -30,7 +38,7 @@ GRACE_SECONDS: Final = 10
 """Silence of all servers that is longer than this is an outage, and given back."""
 BATCH: Final = 100
 ASIDE_SECONDS: Final = 60.0
-"""Before a game that could not be read is tried again."""
+"""Before a game that could not be read, or whose seal could not be opened, is tried again."""
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS public.heartbeat (
@@ -171,6 +179,8 @@ class Timekeeper:
             raise
         except SealedElsewhere:
             self._set_aside[deadline.game] = math.inf  # for as long as this server runs: its time is kept elsewhere
+        except SealUnopened:
+            self._set_aside[deadline.game] = self._clock() + ASIDE_SECONDS  # the key may come back; the log tells of it
         except Exception:
             # One game that can't be read must not keep the time of all others.
             _logger.exception("a game's time can't be kept", game=str(deadline.game))

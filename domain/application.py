@@ -11,9 +11,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple, NoReturn, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 from eventsourcing.persistence import InterfaceError, OperationalError
@@ -24,9 +24,10 @@ from domain.events import SERVER, Cause, Event, content_digest, key_digest, play
 from domain.game import Answered, Game
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.gathering import Gathering, Item, Told, asked
-from domain.lifecycle import CLOSING, GameOpened, SeedsRevealed
+from domain.lifecycle import CLOSING
 from domain.storage import EventMapper, EventRecorder, NotAsked
-from domain.vault import NotSealedHere, Vault
+from domain.unsealing import NotHandled, SealedElsewhere, SealUnopened, Unsealing, lacks_its_key
+from domain.vault import SealError, Vault
 from domain.waypoints import Waypoints, next_waypoint
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "NotHandled",
     "NotSeated",
     "Outcome",
+    "SealUnopened",
     "SealedElsewhere",
     "Undecided",
     "VersionConflict",
@@ -58,10 +60,6 @@ MAX_APPENDS: Final = 3
 """How often the same events are offered to a database that goes away at the commit."""
 
 
-class NotHandled(Exception):
-    """A command was refused before the rules were asked. Nothing was recorded."""
-
-
 class GameNotFound(NotHandled):
     """There is no such game."""
 
@@ -76,10 +74,6 @@ class WrongKind(NotHandled):
     def __init__(self, kind: str) -> None:
         super().__init__(f"this is a game of {kind}")
         self.kind: Final = kind
-
-
-class SealedElsewhere(NotHandled):
-    """The game came here as a record while it was under way: its seeds are not here, so it is only for reading."""
 
 
 class VersionConflict(NotHandled):
@@ -170,6 +164,7 @@ class Games:
         self._mapper: Final = EventMapper()
         self._vault: Final = vault
         self._deciders: Final = deciders
+        self._unsealing: Final = Unsealing(vault, deciders)
         self._keep: Final = keep
         self._known: Final[OrderedDict[UUID, Game]] = OrderedDict()
         self._known_lock: Final = threading.Lock()
@@ -203,6 +198,7 @@ class Games:
         Raises:
             KeyReused: the key opened a game with other content.
             AlreadyOpened: the game of that id was opened by another request.
+            SealUnopened: seeds were drawn for it before, whose seal can't be opened now.
             RuleViolation: the rules refuse it.
             Undecided, OperationalError: the database is away.
         """
@@ -228,8 +224,12 @@ class Games:
 
         def prepare() -> _Request:
             # On disk before the event that commits to it; where the game is there already, its seeds are there too.
-            drawn = self._vault.draw(game_id, decider.deals)
-            if len(drawn) < decider.deals:
+            try:
+                drawn = self._vault.draw(game_id, decider.deals)
+            except SealError as error:
+                self._unsealing.tell(game_id, error)
+                drawn = None
+            if drawn is not None and len(drawn) < decider.deals:
                 raise KeyReused  # for a kind with fewer deals, whose opening was refused: these seeds would run out
             unopened = self._unfolded(game_id, decider, drawn)
 
@@ -237,6 +237,8 @@ class Games:
                 cause = _cause(player, command, key, now)
                 if game is not None:
                     return _answered(game, cause)
+                if drawn is None:
+                    raise SealUnopened
                 return _Step(unopened, unopened.events_of(command, cause))
 
             return _Request(game_id, decide)
@@ -266,7 +268,8 @@ class Games:
             key: the same key again returns the first outcome.
 
         Raises:
-            GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused, SealedElsewhere: nothing was recorded.
+            GameNotFound, NotSeated, WrongKind, VersionConflict, KeyReused, SealedElsewhere, SealUnopened: nothing was
+                recorded.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
@@ -320,6 +323,7 @@ class Games:
             GameNotFound: there is no such game.
             WrongKind: its kind does not know the command.
             SealedElsewhere: it came here as a record.
+            SealUnopened: its seal can't be opened now.
             RuleViolation: the rules refuse it, and nothing was recorded.
             Undecided, OperationalError: the database is away.
         """
@@ -501,7 +505,7 @@ class Games:
         while game.version < version:
             wanted = min(version, next_waypoint(game.version))
             game = game.after(self.events(game_id, after=game.version, first=wanted - game.version))
-            self._waypoints.keep(game)
+            self._keep_waypoint(game)
         return game
 
     def passage(self, game: Game, *, after: int, first: int, hidden: bool = False) -> Iterator[Moment]:
@@ -528,7 +532,7 @@ class Games:
                     self._public_waypoints.keep(told)
                 if hidden and event.seq > known.version:
                     known = known.after([event])
-                    self._waypoints.keep(known)
+                    self._keep_waypoint(known)
                 if event.seq > after:
                     yield Moment(event, before, told, known if hidden else told)
 
@@ -587,53 +591,33 @@ class Games:
         if known is None and not newer:
             return None
         events = [read_event(stored, FACT_TYPES) for stored in newer]
-        game = (known or self._first_read(game_id, events)).after(events)
+        if known is not None and lacks_its_key(known) and (_closes(events) or self._unsealing.opens_now(known)):
+            events = list(self.events(game_id, after=0, first=known.version + len(events)))
+            known = None
+        game = (known or self._unsealing.unopened(game_id, events)).after(events)
         self._keep_in_mind(game)
         return game
+
+    def _keep_waypoint(self, game: Game) -> None:
+        if not lacks_its_key(game):  # its positions would lack the cards for as long as they are kept
+            self._waypoints.keep(game)
 
     def _keep_in_mind(self, game: Game) -> None:
         with self._known_lock:
             known = self._known.get(game.id)
-            if known is None or known.version < game.version:
+            # One that lacks its key gives way to the same version, which may have it.
+            if known is None or known.version < game.version + lacks_its_key(known):
                 self._known[game.id] = game
             self._known.move_to_end(game.id)
             while len(self._known) > self._keep:
                 self._known.popitem(last=False)
 
-    def _first_read(self, game_id: UUID, events: Sequence[Event]) -> Game:
-        opened, last = events[0].fact, events[-1].fact
-        if not isinstance(opened, GameOpened):
-            raise TypeError(f"game {game_id} does not begin with its opening")
-        decider = self._deciders[opened.kind, opened.ruleset]
-        if isinstance(last, SeedsRevealed):
-            seeds: Seeds | None = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
-        else:
-            seeds = self._sealed(game_id, opened)
-            if seeds is None and not isinstance(last, CLOSING):
-                decider = _for_reading(decider)
-        return self._unfolded(game_id, decider, seeds)
-
-    def _sealed(self, game_id: UUID, opened: GameOpened) -> Seeds | None:
-        """Return the seeds that an opening commits to; None where they are not here, or are another game's."""
-        if opened.deal != game_id:  # a record may name any deal, and whoever sits there would be told its cards
-            return None
-        try:
-            seeds = self._vault.open(opened.deal)
-        except NotSealedHere:
-            return None
-        return seeds if seeds.commitment.hex() == opened.commitment else None
-
     def _unfolded(self, game_id: UUID, decider: AnyDecider, seeds: Seeds | None) -> Game:
         return Game.unopened(game_id, decider, decider.empty(seeds))
 
 
-def _for_reading(decider: AnyDecider) -> AnyDecider:
-    """Return the rules of a game whose seeds are not here: it is folded and shown, and nothing is open to anyone."""
-
-    def decide(*_: object) -> NoReturn:
-        raise SealedElsewhere
-
-    return replace(decider, decide=decide, legal_commands=lambda *_: (), came_to=lambda *_: ())
+def _closes(events: Sequence[Event]) -> bool:
+    return bool(events) and isinstance(events[-1].fact, CLOSING)
 
 
 def _answered(game: Game, cause: Cause) -> _Repeat:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -26,6 +27,7 @@ __all__ = [
     "NO_ENTROPY",
     "SEED_BYTES",
     "Seeds",
+    "are_chained",
     "deal_order",
     "deck_order",
     "entropy_salt",
@@ -46,6 +48,12 @@ T = TypeVar("T")
 def link(deal: UUID, number: int, seed: bytes) -> bytes:
     """Return the seed before ``seed``: s_{d-1} from s_d, d = ``number``. s_0 is the commitment."""
     return hashlib.sha256(f"tic/chain/v1\n{deal}\n{number}\n".encode("ascii") + seed).digest()
+
+
+def are_chained(deal: UUID, commitment: bytes, seeds: Sequence[bytes]) -> bool:
+    """Tell whether the seeds s_1, s_2, ... each lead to the one before it, and the first to the commitment."""
+    links = enumerate(pairwise((commitment, *seeds)), 1)
+    return all(link(deal, number, seed) == before for number, (before, seed) in links)
 
 
 class Seeds:

@@ -29,6 +29,7 @@ __all__ = [
     "Decider",
     "Fact",
     "Instant",
+    "Misfit",
     "Names",
     "OpenCommand",
     "Position",
@@ -132,6 +133,10 @@ class RuleViolation(Exception):
         return type(self), (self.code, self.ruling, self.message, self.reasons)
 
 
+class Misfit(ValueError):
+    """A fact can't follow what has happened, whoever tells it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Viewer:
     """Who looks: a seat, the public, or everything for whoever re-plays a finished game."""
@@ -195,6 +200,10 @@ class Decider(Generic[T, V]):
     decide: Callable[[Command, T, datetime], tuple[Fact, ...]]
     """What a command leads to at a time, which its events then bear. Raises RuleViolation."""
     evolve: Callable[[T, Fact], T]
+    must_fit: Callable[[T, Fact], None]
+    """Raises Misfit where a fact that comes from outside can't follow a table. What fits may break the rules, which is
+    for ``decide`` to say. But it keeps tables of bounded size, so that folding facts takes time in proportion to their
+    number, as ``evolve`` copies what changes. Any other error means that a fact does not fit, too."""
     view: Callable[[T, Viewer], V]
     command_of: Callable[[Sequence[Fact], T], Command]
     """The command that these facts, all of one command, answer at a table: an auditor decides it again."""

@@ -30,6 +30,7 @@ __all__ = [
     "chain_hash",
     "content_digest",
     "key_digest",
+    "must_be_portable",
     "player_actor",
     "read_event",
 ]
@@ -182,19 +183,23 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure
 
 
 def _write(fields: dict[str, Any]) -> bytes:
-    _must_be_portable(fields.values())
+    must_be_portable(fields.values())
     return _ENCODER.encode(fields).encode()
 
 
-def _must_be_portable(values: Iterable[Any]) -> None:
-    """Refuse numbers that some JSON reader would not give back as they were written, and what is not JSON at all."""
+def must_be_portable(values: Iterable[Any]) -> None:
+    """Refuse numbers that some JSON reader would not give back as they were written, and what is not JSON at all.
+
+    Raises:
+        ValueError: there is a float, an integer beyond 2^53, or what JSON does not have.
+    """
     for value in values:
         kind = type(value)
         if kind is str or value is None or kind is bool or (kind is int and -MAX_INTEGER <= value <= MAX_INTEGER):
             continue
         if kind is dict:
-            _must_be_portable(value.values())
+            must_be_portable(value.values())
         elif kind is list or kind is tuple:
-            _must_be_portable(value)
+            must_be_portable(value)
         else:
             raise ValueError(f"{value!r} does not belong into an event: no floats, integers within 2^53")

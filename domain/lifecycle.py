@@ -11,9 +11,9 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from domain.cards import Card
-from domain.dealing import ALGORITHM, Seeds, deal_order, link
+from domain.dealing import ALGORITHM, Seeds, are_chained, deal_order
 from domain.decider import Command, Digest, Fact, Instant, RuleViolation
-from domain.labels import Label, StoredLabel
+from domain.labels import StoredLabel
 
 __all__ = [
     "CLOSING",
@@ -24,7 +24,6 @@ __all__ = [
     "GameFinished",
     "GameLabelled",
     "GameOpened",
-    "Label",
     "Place",
     "PlayerResigned",
     "PlayerSeated",
@@ -299,7 +298,7 @@ def evolve(table: T, fact: Fact) -> T:
 
 
 def _seeds_of(table: Table, fact: SeedsRevealed) -> Seeds | None:
-    if table.opened is None or not fact.seeds:
+    if table.opened is None or not fact.seeds or not are_committed(fact, table):  # others would show cards never dealt
         return None
     return Seeds.revealed(table.opened.deal, [bytes.fromhex(seed) for seed in fact.seeds])
 
@@ -320,8 +319,8 @@ def are_committed(revealed: SeedsRevealed, table: Table) -> bool:
     opened = table.opened
     if opened is None or len(revealed.seeds) != table.deals:
         return False
-    chain = [bytes.fromhex(seed) for seed in (opened.commitment, *revealed.seeds)]
-    return all(link(opened.deal, number, chain[number]) == chain[number - 1] for number in range(1, len(chain)))
+    commitment, *seeds = map(bytes.fromhex, (opened.commitment, *revealed.seeds))
+    return are_chained(opened.deal, commitment, seeds)
 
 
 def reveal_or_hold_back(table: Table, until: datetime | None, at: datetime) -> SeedsRevealed | SeedsHeldBack:

@@ -9,37 +9,29 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from domain.cards import DECK
-from domain.decider import AnyDecider, write_instant
-from domain.events import GENESIS, SERVER, Cause, Event, acting_player, player_actor, read_event
+from domain.decider import AnyDecider, Misfit, write_instant
+from domain.events import GENESIS, SERVER, Cause, Event, acting_player, must_be_portable, player_actor, read_event
 from domain.games import DECIDERS, FACT_TYPES
-from domain.lifecycle import CLOSING, GameOpened, PlayerSeated, SeedsRevealed, are_committed
+from domain.lifecycle import CLOSING, GameOpened, SeedsRevealed, are_committed
+from domain.record_lines import LONGEST_LINE, CountedLines, lines_of
 from domain.records import FORMAT, BrokenRecord, Closing, Header, Record, header_of, stored_form
 
-__all__ = ["LONGEST_LINE", "MOST_EVENTS", "lines_of", "read_each", "read_record", "read_records"]
+__all__ = ["LONGEST_LINE", "MOST_BROKEN", "MOST_BYTES", "MOST_EVENTS", "lines_of", "read_each", "read_record"]
+__all__ += ["read_records"]
 
-LONGEST_LINE: Final = 16 * 1024
-"""Bytes of a line, its end included: ten times what the longest event takes."""
 MOST_EVENTS: Final = 100_000
 """Events of one game that are read."""
-
-
-class Lines(Protocol):
-    """A file that is open for reading."""
-
-    def readline(self, most: int, /) -> bytes:
-        """Return the next line with its end, or its beginning, of that many bytes; empty at the end of the file."""
-
-
-def lines_of(file: Lines) -> Iterator[bytes]:
-    """Yield the lines of a file with their ends, none longer than one that is refused for its length."""
-    while line := file.readline(LONGEST_LINE + 1):
-        yield line
+MOST_BYTES: Final = 64 * 1024 * 1024
+"""Of the events of one game: more than so many of the usual length take."""
+MOST_BROKEN: Final = 100
+"""Broken records of one file that are told."""
+PROOF: Final = b"c2sp.org/tlog-proof@v1"
+"""With this line begins a proof that a log has a game, which lies beside records (``domain.notes``)."""
 
 
 def read_record(lines: Iterable[bytes]) -> Record:
@@ -48,7 +40,7 @@ def read_record(lines: Iterable[bytes]) -> Record:
     Raises:
         BrokenRecord: a line is wrong, or one follows the record.
     """
-    coming = _Lines(lines)
+    coming = CountedLines(lines)
     record = _Reading(coming).read(coming.next("the file is empty"))
     if coming.peek() is not None:
         raise BrokenRecord(coming.number + 1, "text follows the closing line")
@@ -61,7 +53,7 @@ def read_records(lines: Iterable[bytes]) -> Iterator[Record]:
     Raises:
         BrokenRecord: a line is wrong; the records before it have been yielded.
     """
-    coming = _Lines(lines)
+    coming = CountedLines(lines)
     line = coming.next("the file is empty")
     while True:
         yield _Reading(coming).read(line)
@@ -73,77 +65,63 @@ def read_records(lines: Iterable[bytes]) -> Iterator[Record]:
 def read_each(lines: Iterable[bytes]) -> Iterator[Record | BrokenRecord]:
     """Read the records of an archive one by one, and go on behind those that are broken: each is yielded or refused.
 
-    After a wrong line the next header is where reading goes on. Lines may themselves end in a BrokenRecord.
+    A record with an event that can't follow what stands before it is yielded with its ``misfit``, for an auditor: the
+    seeds at its end may show that what stands before is wrong. Nobody else should fold its events.
+    After a wrong line the next header is where reading goes on. Lines may themselves end in a BrokenRecord. Behind
+    ``MOST_BROKEN`` broken records reading stops, which one more says: a file may hold nothing else.
     """
-    coming, line, begun = _Lines(lines), None, 0
+    coming = CountedLines(lines)
+    line: bytes | None = None
+    begun = broken = 0
     while True:
         try:
-            if line is None and coming.peek() is None:
-                break
+            if line is None and coming.number and coming.peek() is None:
+                return
             line = line or coming.next("the file is empty")
             begun = coming.number
-            yield _Reading(coming).read(line)
+            yield _Reading(coming, keeps_misfits=True).read(line)
             line = None
-        except BrokenRecord as broken:
-            yield broken
+        except BrokenRecord as refused:
+            yield refused
+            broken += 1
             try:
-                line = coming.taken if coming.number > begun and _is_header(coming.taken) else coming.next_header()
-            except BrokenRecord as unreadable:  # a compressed file that is cut short: no line comes any more
+                line = None if coming.breaks_off else _header_behind(coming, begun)
+            except BrokenRecord as unreadable:  # the lines break off, and none of them is a header
                 yield unreadable
                 return
-    if not coming.number:
-        yield BrokenRecord(1, "the file is empty")
+            if line is None:
+                return
+            if broken == MOST_BROKEN:
+                yield BrokenRecord(coming.number, f"{broken} records before this line are broken: reading stops here")
+                return
+
+
+def _header_behind(coming: CountedLines, begun: int) -> bytes | None:
+    """Take the next line that begins a record, whatever stands before it; None where there is none.
+
+    Args:
+        coming: the lines. That which was taken last may be such a one.
+        begun: the line with which the record before it began.
+
+    Raises:
+        BrokenRecord: the lines break off before one.
+    """
+    if coming.number > begun and _is_header(coming.taken):
+        return coming.taken
+    while coming.peek() is not None:
+        with suppress(BrokenRecord):
+            if _is_header(line := coming.next("")):
+                return line
+    return None
 
 
 def _is_header(line: bytes) -> bool:
     """Tell whether a line says that it begins a record. Whether it is right is another question."""
     try:
-        return b'"format"' in line and "format" in from_json(line)
-    except (TypeError, ValueError):
+        stored = from_json(line) if b'"format"' in line else None
+    except ValueError:
         return False
-
-
-class _Lines:
-    """Lines that are counted, and may be looked at before they are taken."""
-
-    def __init__(self, lines: Iterable[bytes]) -> None:
-        self._lines: Final = iter(lines)
-        self._peeked: bytes | None = None
-        self.number = 0
-        """Of the line that was taken last."""
-        self.taken = b""
-        """That line."""
-
-    def peek(self) -> bytes | None:
-        """Return the next line; None at the end."""
-        if self._peeked is None:
-            self._peeked = next(self._lines, None)
-        return self._peeked
-
-    def next(self, missing: str) -> bytes:
-        """Take the next line.
-
-        Raises:
-            BrokenRecord: there is none, it is too long, or it has no end.
-        """
-        line, self._peeked = self.peek(), None
-        self.number += 1
-        self.taken = line or b""
-        if line is None:
-            raise BrokenRecord(self.number, missing)
-        if len(line) > LONGEST_LINE:
-            raise BrokenRecord(self.number, f"it has more than {LONGEST_LINE} bytes")
-        if not line.endswith(b"\n"):
-            raise BrokenRecord(self.number, "it is cut short: a line ends with a line feed")
-        return line
-
-    def next_header(self) -> bytes | None:
-        """Take the next line that begins a record, whatever stands before it; None where there is none."""
-        while self.peek() is not None:
-            with suppress(BrokenRecord):
-                if _is_header(line := self.next("")):
-                    return line
-        return None
+    return isinstance(stored, dict) and "format" in stored
 
 
 M = TypeVar("M", Header, Closing)
@@ -156,10 +134,14 @@ class _Reading:
     one was altered itself is known by the one after it.
     """
 
-    def __init__(self, lines: _Lines) -> None:
+    def __init__(self, lines: CountedLines, *, keeps_misfits: bool = False) -> None:
         self._lines: Final = lines
+        self._keeps_misfits: Final = keeps_misfits
+        self._misfit: BrokenRecord | None = None
+        """From here on nothing is folded."""
         self._events: Final[list[Event]] = []
         self._head = GENESIS
+        self._bytes = 0
         # Known from the first event on.
         self._decider: AnyDecider
         self._table: Any
@@ -170,8 +152,15 @@ class _Reading:
         Raises:
             BrokenRecord: a line is wrong.
         """
-        first = self._lines.number
         header = self._header(line)
+        try:
+            return self._behind(header, line)
+        except BrokenRecord as broken:
+            first = broken if self._misfit is None or broken.line < self._misfit.line else self._misfit
+            raise first.of(header) from None
+
+    def _behind(self, header: Header, line: bytes) -> Record:
+        first = self._lines.number
         digest = hashlib.sha256(line)
         while True:
             line = self._lines.next("the record ends here without its closing line")
@@ -188,7 +177,8 @@ class _Reading:
             # Of a header that the events vouch for, the closing line is left.
             wrong = first if header.model_extra else self._lines.number
             raise BrokenRecord(wrong, "the header is not the one that the record was closed with")
-        return Record(header, tuple(self._events), closing, first)
+        misfit = None if self._misfit is None else self._misfit.of(header)
+        return Record(header, tuple(self._events), closing, first, misfit)
 
     def _wrong(self, message: str) -> BrokenRecord:
         return BrokenRecord(self._lines.number, message)
@@ -203,6 +193,8 @@ class _Reading:
         return stored
 
     def _header(self, line: bytes) -> Header:
+        if line.rstrip() == PROOF:
+            raise self._wrong("it begins a proof that the log has a game, and no record: give proofs with --proofs")
         stored = self._parsed(line)
         if "format" not in stored:
             raise self._wrong(f"it is not the header of a record: it has no format {FORMAT}")
@@ -227,6 +219,9 @@ class _Reading:
     def _take(self, line: bytes, stored: dict[str, Any]) -> None:
         if len(self._events) == MOST_EVENTS:
             raise self._wrong(f"a record that is read has at most {MOST_EVENTS} events")
+        self._bytes += len(line)
+        if self._bytes > MOST_BYTES:
+            raise self._wrong(f"the events of a record that is read have at most {MOST_BYTES} bytes")
         event = self._event(line[:-1], stored)
         seq = len(self._events) + 1
         if event.seq != seq:
@@ -253,7 +248,12 @@ class _Reading:
             written = event.fact.model_dump(mode="json") if version == fact_type.version else stored["fact"]
         except (ValueError, OverflowError):
             raise self._wrong(f"it is not an event with the fact {topic}") from None
-        if not (_is_envelope(stored, event) and _is_stored_form({**stored, "fact": written}, data)):
+        try:
+            must_be_portable(stored.values())
+            as_stored = _is_envelope(stored, event) and _is_stored_form({**stored, "fact": written}, data)
+        except (ValueError, OverflowError):  # a number that not every reader knows, a time that is none in UTC
+            as_stored = False
+        if not as_stored:
             raise self._wrong("it is not the stored form of an event")
         return event
 
@@ -298,20 +298,25 @@ class _Reading:
         decider = DECIDERS.get((opened.kind, opened.ruleset))
         if decider is None:
             raise self._wrong(f"this program knows no ruleset {opened.ruleset} of {opened.kind}")
+        if opened.deal != event.game:
+            raise self._wrong("the deal is that of another game")
         self._decider, self._table = decider, decider.empty(None)
 
     def _fold(self, event: Event) -> None:
+        if self._misfit is not None:
+            return
         fact, table = event.fact, self._table
-        if isinstance(fact, PlayerSeated) and fact.seat != len(table.players) + 1:
-            raise self._wrong(f"seat {len(table.players) + 1} is the next to be given")
-        if any(type(many := getattr(fact, name, 0)) is int and many > len(DECK) for name in _CARDS):
-            raise self._wrong(f"{fact.topic} tells of more cards than there are")
         if isinstance(fact, SeedsRevealed) and not are_committed(fact, table):
             raise self._wrong("the seeds are not those that the first event commits to")
         try:
+            self._decider.must_fit(table, fact)
             self._table = self._decider.evolve(table, fact)
-        except Exception as error:
-            raise self._wrong(f"{fact.topic} can't have happened after what stands before it") from error
+        except Misfit as misfit:
+            self._misfit = self._wrong(str(misfit))
+        except Exception:  # noqa: BLE001 - it is what evolve does with what it was not written for
+            self._misfit = self._wrong(f"{fact.topic} can't have happened after what stands before it")
+        if self._misfit is not None and not self._keeps_misfits:
+            raise self._misfit
 
     # The end
 
@@ -328,7 +333,8 @@ class _Reading:
             raise self._wrong("it does not name the hash of the last event")
         if last.part != last.parts:
             raise self._wrong(f"part {last.part + 1} of {last.parts} of the last command is missing")
-        if (closing.over, closing.revealed) != (self._table.over, self._table.revealed is not None):
+        over_and_revealed = (self._table.over, self._table.revealed is not None)
+        if self._misfit is None and (closing.over, closing.revealed) != over_and_revealed:
             raise self._wrong("it does not tell rightly whether the game is over, or its seeds are out")
         return closing
 
@@ -371,9 +377,6 @@ def _is_actor(actor: object) -> bool:
         return False
     return actor == (SERVER if player is None else player_actor(player))
 
-
-_CARDS: Final = ("cards", "each", "private")
-"""What facts call a number of cards: folding takes as long as it is great."""
 
 _ENVELOPE: Final = {"actor", "at", "content", "fact", "game", "key", "of", "part", "prev", "seq", "type", "v"}
 

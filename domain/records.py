@@ -37,12 +37,20 @@ FORMAT: Final = "tic/record/v1"
 class BrokenRecord(ValueError):
     """A line is not what a record has there: it is broken, or was edited."""
 
-    def __init__(self, line: int, message: str) -> None:
+    def __init__(self, line: int, message: str, *, game: UUID | None = None, kind: str | None = None) -> None:
         super().__init__(f"line {line}: {message}")
         self.line: Final = line
         """The first wrong line, from 1."""
         self.message: Final = message
         """What is wrong with it."""
+        self.game: Final = game
+        """The game that the record's header names; None where the header could not be read."""
+        self.kind: Final = kind
+        """What the header says that it is a game of; None likewise."""
+
+    def of(self, header: Header) -> BrokenRecord:
+        """Return the same of a record whose header could be read."""
+        return BrokenRecord(self.line, self.message, game=header.game, kind=header.kind)
 
 
 class Header(BaseModel):
@@ -81,13 +89,16 @@ class Closing(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record that was read: every line is right, and the events are one unbroken chain."""
+    """A record that was read: the events are one unbroken chain, and every line is right where there is no misfit."""
 
     header: Header
     events: tuple[Event, ...]
     closing: Closing
     line: int = 1
     """Where its header stands."""
+    misfit: BrokenRecord | None = None
+    """The first line of an event that can't follow what stands before it; ``read_each`` alone lets one pass. The rules
+    may find a line before it that is wrong already."""
 
     @property
     def game(self) -> UUID:

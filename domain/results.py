@@ -12,6 +12,7 @@ from domain.decider import Deciders, positions
 from domain.events import Event
 from domain.games import DECIDERS
 from domain.lifecycle import GameFinished, GameOpened, Table, are_committed
+from domain.verification import seeds_due
 
 __all__ = ["Result", "SeatResult", "result_of"]
 
@@ -50,6 +51,8 @@ class Result:
     proved: bool
     """Whether seeds were revealed that lead to what was committed to before the deal. A result that is not proved
     counts nowhere."""
+    seeds_due: datetime | None
+    """When seeds that are not revealed come out; None where none are on their way."""
     seats: tuple[SeatResult, ...]
     """Seat 1 first."""
 
@@ -92,6 +95,7 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
         version=events[-1].seq,
         hash=events[-1].hash,
         proved=table.revealed is not None and are_committed(table.revealed, table),
+        seeds_due=seeds_due(table, events[-1]),
         seats=tuple(
             SeatResult(line.seat, player, line.place, line.points, line.resigned, line.counts)
             for line, player in zip(counted, table.players, strict=True)

@@ -6,7 +6,7 @@ import base64
 import hmac
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from domain import entropy
@@ -26,6 +26,7 @@ from domain.lifecycle import (
     still_open,
 )
 from domain.tables import (
+    FEWEST_PLAYERS,
     SEATING_COMMANDS,
     Cancel,
     Join,
@@ -53,9 +54,6 @@ __all__ = [
     "opening",
 ]
 
-FEWEST_PLAYERS: Final = 2
-
-
 S = TypeVar("S", bound=SharedTable)
 
 
@@ -78,8 +76,11 @@ def opening(
     if table.opened is not None:
         raise ValueError("a game is opened once")
     player, options = command.player, command.options
-    if command.rematch is not None and player not in command.rematch.players:
-        raise _not_invited_to_the_rematch()
+    if command.rematch is not None:
+        if not command.rematch.of_several:
+            raise RuleViolation("NO_REMATCH", "G4", "A rematch is of a game of two or more players, each in one seat.")
+        if player not in command.rematch.players:
+            raise _not_invited_to_the_rematch()
     entropy.must_have_fitting_seal(options, at)
     committed = entropy.commit(options, player, command.commitment)
     opened = fact(

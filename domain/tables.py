@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from domain.decider import Command, Fact
 from domain.entropy import BeaconText, Commitment, EntropyOpened, EntropyOptions, EntropyTable, RevealEntropy
-from domain.lifecycle import Label
+from domain.labels import StoredLabel
 
 __all__ = [
+    "FEWEST_PLAYERS",
     "SEATING_COMMANDS",
     "Cancel",
     "Join",
@@ -28,6 +29,9 @@ __all__ = [
     "TableOpened",
     "TableOptions",
 ]
+
+
+FEWEST_PLAYERS: Final = 2
 
 
 class Seating(StrEnum):
@@ -72,6 +76,11 @@ class Rematch(BaseModel):
     moved_on: bool
     """They are seated in that order moved on by one, so that its seat 2 is seat 1; else anew (G4)."""
 
+    @property
+    def of_several(self) -> bool:
+        """Whether these are the players of a game: two or more, each in one seat."""
+        return len(self.players) >= FEWEST_PLAYERS and len(set(self.players)) == len(self.players)
+
 
 class TableOpened(EntropyOpened):
     """A table for several was opened. Each kind has its own, with its options."""
@@ -113,7 +122,8 @@ class OpenTable(Command):
     player: UUID
     options: TableOptions
     rematch: Rematch | None = None
-    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
+    label: StoredLabel | None = Field(default=None, exclude_if=lambda label: label is None)
+    """Given anew, it is a ``Label``: what was given once is decided again by programs that know another Unicode."""
     commitment: Commitment | None = Field(default=None, exclude_if=lambda commitment: commitment is None)
     """To the host's own entropy."""
 

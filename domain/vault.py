@@ -94,7 +94,7 @@ class ServerKey:
         """
         try:
             return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], context)
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # a nonce that was cut short is no nonce
             raise SealError(f"a seal of key {self.id} is broken") from None
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -12,13 +12,24 @@ from uuid import UUID
 
 from psycopg import Cursor
 from psycopg.rows import DictRow, tuple_row
-from psycopg.sql import SQL, Composable
+from psycopg.sql import SQL, Composable, Identifier, Placeholder
 
+from domain.dealing import are_chained
 from domain.decider import Fact
 from domain.entropy import EntropyDue, EntropyRevealed
 from domain.events import Event
 from domain.games import DECIDERS
-from domain.lifecycle import Dealt, GameCancelled, GameFinished, GameLabelled, GameOpened, PlayerResigned, PlayerSeated
+from domain.lifecycle import (
+    Dealt,
+    GameCancelled,
+    GameFinished,
+    GameLabelled,
+    GameOpened,
+    PlayerResigned,
+    PlayerSeated,
+    SeedsHeldBack,
+    SeedsRevealed,
+)
 from domain.poker.facts import HandDeclared, HandsRevealed
 from domain.storage import Datastore, Logged
 from domain.tables import PlayerJoined, PlayerLeft, TableOpened
@@ -43,7 +54,12 @@ TABLES: Final = (
         version bigint NOT NULL,
         ending text,
         label text,
-        closed boolean NOT NULL DEFAULT false
+        closed boolean NOT NULL DEFAULT false,
+        deal uuid NOT NULL,
+        commitment text NOT NULL,
+        deals integer NOT NULL DEFAULT 0,
+        proved boolean NOT NULL DEFAULT false,
+        seeds_due timestamptz
     )
     """,
     "CREATE INDEX IF NOT EXISTS lobby_games_by_kind ON lobby_games (kind, position)",
@@ -82,6 +98,8 @@ LISTED: Final = (
     Dealt,
     GameFinished,
     GameCancelled,
+    SeedsHeldBack,
+    SeedsRevealed,
 )
 """What the list takes in; of all other facts it only notes that they came."""
 
@@ -109,7 +127,7 @@ class Lobby:
     """The projection. Positions are those of the event that opened the game, so newer games have greater ones."""
 
     name: str = "lobby"
-    version: int = 4
+    version: int = 5
     tables: tuple[str, ...] = ("lobby_games", "lobby_players")
 
     def create_tables(self, cursor: Cursor[DictRow]) -> None:
@@ -135,26 +153,7 @@ class Lobby:
         event, fact = logged.event, logged.event.fact
         match fact:
             case GameOpened():
-                at = event.cause.at
-                takes, private = 1, False
-                if isinstance(fact, TableOpened):
-                    takes, private = fact.takes, fact.by_invitation
-                cursor.execute(
-                    "INSERT INTO lobby_games VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-                    (
-                        event.game,
-                        logged.position,
-                        fact.kind,
-                        fact.ruleset,
-                        Status.OPEN,
-                        fact.host,
-                        takes,
-                        private,
-                        at,
-                        at,
-                        event.seq,
-                    ),
-                )
+                self._take_in_opening(cursor, logged, fact)
             case GameLabelled():
                 cursor.execute("UPDATE lobby_games SET label = %s WHERE game = %s", (fact.label, event.game))
             case PlayerJoined():
@@ -169,17 +168,65 @@ class Lobby:
             case EntropyRevealed():
                 self._take_in_waiting(cursor, event, [fact.player], awaited=False)
             case Dealt():
-                cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.PLAYING, event.game))
-            case GameFinished():
                 cursor.execute(
-                    "UPDATE lobby_games SET status = %s, ending = %s WHERE game = %s",
-                    (Status.FINISHED, fact.ending, event.game),
+                    "UPDATE lobby_games SET status = %s, deals = %s WHERE game = %s",
+                    (Status.PLAYING, fact.number, event.game),
                 )
+            case _:
+                self._take_in_end(cursor, event)
+
+    @staticmethod
+    def _take_in_opening(cursor: Cursor[DictRow], logged: Logged, opened: GameOpened) -> None:
+        event, at = logged.event, logged.event.cause.at
+        takes, private = 1, False
+        if isinstance(opened, TableOpened):
+            takes, private = opened.takes, opened.by_invitation
+        row = {
+            "game": event.game,
+            "position": logged.position,
+            "kind": opened.kind,
+            "ruleset": opened.ruleset,
+            "status": Status.OPEN,
+            "host": opened.host,
+            "takes": takes,
+            "private": private,
+            "opened_at": at,
+            "changed_at": at,
+            "version": event.seq,
+            "deal": opened.deal,
+            "commitment": opened.commitment,
+        }
+        columns, values = SQL(", ").join(map(Identifier, row)), SQL(", ").join(map(Placeholder, row))
+        cursor.execute(SQL("INSERT INTO lobby_games ({}) VALUES ({})").format(columns, values), row)
+
+    @classmethod
+    def _take_in_end(cls, cursor: Cursor[DictRow], event: Event) -> None:
+        fact, game = event.fact, event.game
+        match fact:
+            case GameFinished():
+                due = event.cause.at if event.part < event.parts else None  # its seeds follow in the same command
+                cursor.execute(
+                    "UPDATE lobby_games SET status = %s, ending = %s, seeds_due = %s WHERE game = %s",
+                    (Status.FINISHED, fact.ending, due, game),
+                )
+            case SeedsHeldBack():
+                cursor.execute("UPDATE lobby_games SET seeds_due = %s WHERE game = %s", (fact.deadline, game))
+            case SeedsRevealed():
+                cls._take_in_seeds(cursor, game, fact)
             case GameCancelled():
-                cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.CANCELLED, event.game))
-                cursor.execute("UPDATE lobby_players SET awaited = false WHERE game = %s AND awaited", (event.game,))
+                cursor.execute("UPDATE lobby_games SET status = %s WHERE game = %s", (Status.CANCELLED, game))
+                cursor.execute("UPDATE lobby_players SET awaited = false WHERE game = %s AND awaited", (game,))
             case _:
                 pass
+
+    @staticmethod
+    def _take_in_seeds(cursor: Cursor[DictRow], game: UUID, revealed: SeedsRevealed) -> None:
+        """Note whether seeds that are out prove the deal."""
+        query = "SELECT deal, commitment, deals FROM lobby_games WHERE game = %s"
+        for row in cursor.execute(query, (game,)).fetchall():
+            commitment, *seeds = map(bytes.fromhex, (row["commitment"], *revealed.seeds))
+            proved = len(seeds) == row["deals"] and are_chained(row["deal"], commitment, seeds)
+            cursor.execute("UPDATE lobby_games SET proved = %s, seeds_due = NULL WHERE game = %s", (proved, game))
 
     @staticmethod
     def _take_in_player(cursor: Cursor[DictRow], event: Event, player: UUID, seat: int | None) -> None:
@@ -252,6 +299,10 @@ class GameRow:
     """What its opening was labelled with."""
     closed: bool
     """Whether nobody can join any more, though it is not dealt: it waits for entropy that players have committed to."""
+    proved: bool
+    """Whether its revealed seeds lead to what was committed to before the deal."""
+    seeds_due: datetime | None
+    """When the seeds of a finished game come out, if they are not revealed; None where none are on their way."""
     players: tuple[UUID, ...]
     """Who is at the table, in the order of joining."""
     seated: tuple[UUID, ...]
@@ -312,15 +363,20 @@ class LobbyQueries:
         if joinable:
             conditions.append(SQL(JOINABLE))
         query = SQL(
-            "SELECT g.*,"
+            "SELECT {},"
             " ARRAY(SELECT player FROM read_models.lobby_players p"
             " WHERE p.game = g.game ORDER BY joined) AS players,"
             " ARRAY(SELECT player FROM read_models.lobby_players p"
             " WHERE p.game = g.game AND seat > 0 ORDER BY seat) AS seated"
             " FROM {} WHERE {} ORDER BY {} DESC LIMIT %s"
-        ).format(source, SQL(" AND ").join(conditions), place)
+        ).format(_COLUMNS, source, SQL(" AND ").join(conditions), place)
         rows = self._datastore.read(query, (*parameters, first))
         return [_row(row) for row in rows]
+
+
+_COLUMNS: Final = SQL(", ").join(
+    Identifier("g", field.name) for field in fields(GameRow) if field.name not in ("players", "seated")
+)
 
 
 def _row(row: DictRow) -> GameRow:

@@ -48,7 +48,8 @@ RESULT_TABLES: Final = {
             finished_at timestamptz NOT NULL,
             version bigint NOT NULL,
             hash bytea NOT NULL,
-            proved boolean NOT NULL
+            proved boolean NOT NULL,
+            seeds_due timestamptz
         )
         """,
         "CREATE INDEX IF NOT EXISTS finished_games_by_kind ON finished_games (kind, position)",
@@ -90,7 +91,7 @@ class Results:
     """The projection."""
 
     name: str = "results"
-    version: int = 1
+    version: int = 2
     tables: tuple[str, ...] = tuple(TABLES)
 
     def create_tables(self, cursor: Cursor[DictRow]) -> None:
@@ -192,8 +193,9 @@ def _write(cursor: Cursor[DictRow], ended: Sequence[_Ended]) -> None:
     cursor.execute(
         "INSERT INTO finished_games SELECT * FROM unnest(%b::uuid[], %b::bigint[], %b::text[], %b::integer[],"
         " %b::uuid[], %b::text[], %b::text[], %b::timestamptz[], %b::timestamptz[], %b::timestamptz[], %b::bigint[],"
-        " %b::bytea[], %b::boolean[])"
-        " ON CONFLICT (game) DO UPDATE SET version = EXCLUDED.version, hash = EXCLUDED.hash, proved = EXCLUDED.proved",
+        " %b::bytea[], %b::boolean[], %b::timestamptz[])"
+        " ON CONFLICT (game) DO UPDATE SET version = EXCLUDED.version, hash = EXCLUDED.hash, proved = EXCLUDED.proved,"
+        " seeds_due = EXCLUDED.seeds_due",
         (
             [result.game for result in results],
             [each.finished for each in ended],
@@ -208,6 +210,7 @@ def _write(cursor: Cursor[DictRow], ended: Sequence[_Ended]) -> None:
             [result.version for result in results],
             [bytes.fromhex(result.hash) for result in results],
             [result.proved for result in results],
+            [result.seeds_due for result in results],
         ),
     )
     seats = [(each, seat) for each in ended for seat in each.result.seats]
@@ -261,6 +264,8 @@ class FinishedGame:
     proved: bool
     """Whether its seeds are revealed and lead to what was committed to before the deal. One that is not proved counts
     nowhere; where seeds are held back, that may yet come."""
+    seeds_due: datetime | None
+    """When seeds that are not revealed come out; None where none are on their way."""
     seats: tuple[FinishedSeat, ...]
     """Seat 1 first."""
 
@@ -353,9 +358,9 @@ class ResultQueries:
 
 def _told(rows: Sequence[tuple[Any, ...]]) -> FinishedGame:
     """Return a game from its rows, one of each seat."""
-    *game, hash_, proved = rows[0][:_GAMES]
+    *game, hash_, proved, seeds_due = rows[0][:_GAMES]
     seats = tuple(FinishedSeat(*row[_GAMES:]) for row in rows)
-    told: list[Any] = [*game, hash_.hex(), proved, seats]
+    told: list[Any] = [*game, hash_.hex(), proved, seeds_due, seats]
     return FinishedGame(*told)
 
 

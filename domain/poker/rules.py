@@ -30,6 +30,7 @@ from domain.poker import facts as f
 from domain.poker.counting import COUNTERS, count
 from domain.poker.course import awaited_after, awaits, evolve
 from domain.poker.facts import Ending, Variation
+from domain.poker.fitting import must_fit
 from domain.poker.hands import HAND, Rank, Strength, best_hand, highest_cards, ranks_of, strength_as
 from domain.poker.table import PokerTable
 from domain.poker.telling import note, score, tell
@@ -443,6 +444,7 @@ POKER: Final = Decider[PokerTable, PokerView](
     empty=empty,
     decide=decide,
     evolve=evolve,
+    must_fit=must_fit,
     view=view,
     command_of=command_of,
     legal_commands=legal_commands,

@@ -20,10 +20,10 @@ from domain.entropy import (
     beacon_of,
     commitment_of,
 )
+from domain.labels import StoredLabel
 from domain.lifecycle import (
     ExtendDeadline,
     GameCancelled,
-    Label,
     Place,
     PlayerResigned,
     PlayerSeated,
@@ -43,8 +43,9 @@ from domain.tables import Cancel, Leave, Start
 from domain.ticitaire import facts as f
 from domain.ticitaire.counting import COUNTERS, count
 from domain.ticitaire.facts import Ending, Spot
+from domain.ticitaire.fitting import must_fit
 from domain.ticitaire.moves import legal_routes, must_be_legal
-from domain.ticitaire.table import DEALT, Layout, TicitaireTable
+from domain.ticitaire.table import DEALT, NOTHING_EARLIER, Earlier, TicitaireTable
 from domain.ticitaire.telling import note, score, tell
 from domain.ticitaire.views import TicitaireView, view
 from domain.turns import leaving
@@ -63,7 +64,8 @@ class OpenTicitaire(Command):
 
     player: UUID
     options: f.Options = f.Options()
-    label: Label | None = Field(default=None, exclude_if=lambda label: label is None)
+    label: StoredLabel | None = Field(default=None, exclude_if=lambda label: label is None)
+    """Given anew, it is a ``Label``: what was given once is decided again by programs that know another Unicode."""
     commitment: Commitment | None = Field(default=None, exclude_if=lambda commitment: commitment is None)
     """To the player's own entropy."""
 
@@ -240,7 +242,7 @@ def _take_back(command: TakeBack, table: TicitaireTable) -> Fact:
     if command.moves > len(table.earlier):
         had = len(table.earlier)
         raise RuleViolation("NOTHING_TO_TAKE_BACK", "S11", f"There are {had} moves to take back, not {command.moves}.")
-    to_version, _ = table.earlier[-command.moves]
+    to_version, _, _ = table.earlier.before_the_last(command.moves)
     return f.MovesTakenBack(moves=command.moves, to_version=to_version)
 
 
@@ -290,8 +292,8 @@ def _evolve_seldom(table: TicitaireTable, fact: Fact) -> TicitaireTable:
             layout = table.layout.recycled()
             return changed(table, version=table.version + 1, layout=layout, recycles=recycles, earlier=earlier)
         case f.MovesTakenBack():
-            _, layout = table.earlier[-fact.moves]
-            earlier, take_backs = table.earlier[: -fact.moves], table.take_backs + 1
+            _, layout, earlier = table.earlier.before_the_last(fact.moves)
+            take_backs = table.take_backs + 1
             return changed(table, version=table.version + 1, layout=layout, earlier=earlier, take_backs=take_backs)
         case f.TicitaireOpened():
             return changed(lifecycle.evolve(table, fact), options=fact.options)
@@ -316,9 +318,9 @@ def _revealed(table: TicitaireTable) -> TicitaireTable:
     return changed(table, deck=deck, seen=deck or table.seen)
 
 
-def _and_earlier(table: TicitaireTable) -> tuple[tuple[int, Layout], ...]:
+def _and_earlier(table: TicitaireTable) -> Earlier:
     """The positions to return to, with the present one; a table that never takes back keeps none."""
-    return (*table.earlier, (table.version, table.layout)) if table.options.take_back else ()
+    return table.earlier.and_then(table.version, table.layout) if table.options.take_back else NOTHING_EARLIER
 
 
 # Back from facts to the command, and what is open
@@ -411,6 +413,7 @@ TICITAIRE: Final = Decider[TicitaireTable, TicitaireView](
     empty=empty,
     decide=decide,
     evolve=evolve,
+    must_fit=must_fit,
     view=view,
     command_of=command_of,
     legal_commands=legal_commands,

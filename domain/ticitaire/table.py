@@ -7,14 +7,16 @@ whoever has the seeds. A view is built from ``seen``, so it can't tell what the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import eq
 from typing import Final, NamedTuple
 
 from domain.cards import DECK, Card
 from domain.entropy import EntropyTable
 from domain.ticitaire.facts import COLUMNS, Options, Spot, TableauDealt
 
-__all__ = ["DEALT", "Column", "Layout", "TicitaireTable"]
+__all__ = ["DEALT", "NOTHING_EARLIER", "Column", "Earlier", "Layout", "TicitaireTable"]
 
 NOTHING_SEEN: Final[tuple[Card | None, ...]] = (None,) * len(DECK)
 _AT: Final = {spot: at for at, spot in enumerate(COLUMNS)}
@@ -127,6 +129,62 @@ DEALT: Final = Layout(
 """The layout after the deal (S1): seven to each column in turn, then one face-up on each; the rest is the stock."""
 
 
+class Earlier:
+    """The positions that can be returned to, each with its version: immutable, and linked backwards.
+
+    So one more is added at no cost, however many there are: a game may have thousands.
+    """
+
+    __slots__ = ("_before", "_count", "_layout", "_version")
+
+    def __init__(self, before: Earlier | None = None, version: int = 0, layout: Layout = NOTHING_DEALT) -> None:
+        """Add a position to those before it; without any, there are none."""
+        self._before: Final = before
+        self._version: Final = version
+        self._layout: Final = layout
+        self._count: Final[int] = 0 if before is None else len(before) + 1
+
+    def and_then(self, version: int, layout: Layout) -> Earlier:
+        """Return these with a later one."""
+        return Earlier(self, version, layout)
+
+    def before_the_last(self, moves: int) -> tuple[int, Layout, Earlier]:
+        """Return the version and the position before the last so many moves, and those that can be returned to then.
+
+        Raises:
+            LookupError: there are not so many.
+        """
+        for at, (version, layout, before) in enumerate(self._backwards(), 1):
+            if at == moves:
+                return version, layout, before
+        raise LookupError(f"there are {self._count} positions to return to, and not {moves}")
+
+    def _backwards(self) -> Iterator[tuple[int, Layout, Earlier]]:
+        one = self
+        while one._before is not None:
+            yield one._version, one._layout, one._before
+            one = one._before
+
+    def __iter__(self) -> Iterator[tuple[int, Layout]]:
+        """Yield each version and position, the latest first."""
+        return ((version, layout) for version, layout, _ in self._backwards())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Earlier) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash((self._count, self._version))
+
+    def __repr__(self) -> str:
+        return f"<{self._count} earlier positions>"
+
+
+NOTHING_EARLIER: Final = Earlier()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TicitaireTable(EntropyTable):
     """The state of one game."""
@@ -138,8 +196,8 @@ class TicitaireTable(EntropyTable):
     deck: tuple[Card, ...] | None = field(default=None, repr=False)
     """The whole order, for whoever has the seeds."""
     dealt: TableauDealt | None = None
-    earlier: tuple[tuple[int, Layout], ...] = ()
-    """The positions that can be returned to, oldest first, each with its version; kept if the table allows it."""
+    earlier: Earlier = NOTHING_EARLIER
+    """The positions that can be returned to; kept if the table allows it."""
     moves: int = 0
     turns: int = 0
     recycles: int = 0

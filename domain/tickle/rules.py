@@ -33,6 +33,7 @@ from domain.tables import SEATING_COMMANDS, OpenTable, Rematch
 from domain.tickle import counting, telling
 from domain.tickle import facts as f
 from domain.tickle.facts import HAND, Closing, Ending, LaidCard
+from domain.tickle.fitting import must_fit
 from domain.tickle.grid import Laid
 from domain.tickle.placement import can_lay, faults
 from domain.tickle.scoring import score
@@ -410,6 +411,7 @@ TICKLE: Final = Decider[TickleTable, TickleView](
     empty=empty,
     decide=decide,
     evolve=evolve,
+    must_fit=must_fit,
     view=view,
     command_of=command_of,
     legal_commands=legal_commands,

@@ -500,7 +500,7 @@ async def test_until_then_nobody_is_shown_what_was_hidden(three: Company) -> Non
 async def test_until_then_no_position_and_no_replay_opens_the_cards(three: Company) -> None:
     game, _ = await held_back(three)
     query = "query ($id: ID!) { game(id: $id) { position(version: 5, revealed: true) { id } } }"
-    assert (await three.ada.error(query, id=game["id"]))["extensions"]["code"] == "BAD_USER_INPUT"
+    assert (await three.ada.error(query, id=game["id"]))["extensions"]["code"] == "STILL_SEALED"
     for view, code in (("ALL", "STILL_SEALED"), ("SEAT_2", "STILL_SEALED")):
         asked = f"query ($id: ID!) {{ replay(gameId: $id, as: {view}) {{ __typename }} }}"
         assert (await three.ada.error(asked, id=game["id"]))["extensions"]["code"] == code

@@ -41,6 +41,7 @@ def tally(number: int, version: int = 1, **more: Any) -> Tally:
         "round": 1,
         "deadline": None,
         "lines": (line,),
+        "proved": False,
         "opened_at": NOON + timedelta(seconds=number),
         "version": version,
         "head": f"{number}-{version}",

@@ -185,7 +185,7 @@ def test_the_seed_that_is_revealed_is_the_one_that_was_committed_to(won: Won) ->
 
 
 def test_all_cards_are_not_shown_before_the_end(won: Won) -> None:
-    assert won.unrevealed["extensions"]["code"] == "BAD_USER_INPUT"
+    assert won.unrevealed["extensions"]["code"] == "STILL_SEALED"
 
 
 def test_all_cards_are_shown_after_the_end(won: Won) -> None:

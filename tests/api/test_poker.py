@@ -154,7 +154,7 @@ def test_all_cards_are_shown_after_the_end_as_they_follow_from_the_seeds(played:
 
 
 def test_all_cards_are_not_shown_before_the_end(played: Played) -> None:
-    assert played.early["extensions"]["code"] == "BAD_USER_INPUT"
+    assert played.early["extensions"]["code"] == "STILL_SEALED"
 
 
 @every_viewer

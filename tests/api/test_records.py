@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -224,6 +225,14 @@ def elsewhere(admin: psycopg.Connection, template: str, postgres: str) -> Iterat
 
 def said(result: Result) -> str:
     return " ".join(result.stderr.split())
+
+
+def test_an_import_takes_no_pipe_for_it_reads_twice(tic: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for coming in ("pipe", "-"):
+        refused = tic("import", coming)
+        assert refused.exit_code == 1
+        assert f"{coming} is no file that can be read twice" in said(refused)
 
 
 def test_all_games_are_exported_in_the_order_of_the_log(tic: Run, recorder: EventRecorder) -> None:

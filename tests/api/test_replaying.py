@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ from domain.storage import EventMapper, EventRecorder
 from domain.telling import short
 from tests.golden.replayed import sentence
 from tests.golden.samples import FOLDER
+from tests.projections.verified import every_sort
 from tests.server import environment
 
 TICKLE: Final = "tickle-six-players-one-resigned"
@@ -177,8 +179,8 @@ def test_the_buried_cards_of_ticitaire_are_open_to_who_sees_all() -> None:
 
 def test_of_a_column_that_is_too_long_the_last_cards_are_drawn() -> None:
     reel = Reel(events_of(TICITAIRE))
-    whole, short_ = drawn(reel, 273).splitlines(), drawn(reel, 273, 24).splitlines()
-    assert len(short_) == 24
+    whole, short_ = drawn(reel, 273).splitlines(), drawn(reel, 273, 25).splitlines()
+    assert len(short_) == 25
     last = [line for line in whole if CARD.search(line)][-1]
     assert last in short_
     assert any("+24" in line for line in short_)
@@ -408,6 +410,65 @@ def test_a_record_may_come_through_the_standard_input_while_keys_come_from_the_t
         assert tic.ended() == 0
 
 
+# --- what its seeds prove ---
+
+PROVED: Final = "Proved: its seeds lead to what was committed to before the deal."
+LATER: Final = datetime(2035, 1, 1, tzinfo=UTC)
+"""After the time until which the seeds of the recorded games are held back."""
+
+SAID: Final = {
+    "under way": "Not over: its seeds are sealed, and nothing proves its cards yet.",
+    "called off": "Called off before its deal: there is nothing to prove.",
+    "revealed with the result": PROVED,
+    "revealed after they were held back": PROVED,
+    "held back": "Held back until 2030-06-01 18:00:00 UTC: till then its seeds prove nothing.",
+    "held back until a time that has passed": "Unverifiable: its seeds were not revealed. It counts nowhere.",
+    "never revealed": "Unverifiable: its seeds were not revealed. It counts nowhere.",
+    "revealed, and others than were committed to": (
+        "Unverifiable: its seeds do not lead to the commitment. It counts nowhere."
+    ),
+    "revealed, and not all of them": "Unverifiable: its seeds do not lead to the commitment. It counts nowhere.",
+}
+
+
+@pytest.mark.parametrize(("sort", "said"), SAID.items(), ids=SAID)
+def test_it_says_in_words_what_the_seeds_prove(sort: str, said: str) -> None:
+    reel = Reel(every_sort()[sort])
+    assert reel.verdict == said
+    for seq in (1, len(reel)):
+        assert said in drawn(reel, seq).splitlines()
+
+
+def test_what_it_says_of_seeds_that_are_held_back_changes_when_their_time_has_passed() -> None:
+    assert Reel(every_sort()["held back"], now=LATER).verdict == SAID["never revealed"]
+
+
+def test_what_it_says_is_the_last_line_however_it_is_told(
+    recorder: EventRecorder, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    events = every_sort()["never revealed"]
+    recorder.append([[*map(EventMapper().to_stored_event, events)]])
+    for how in ("--plain", "--notation"):
+        assert run(str(events[0].game), how).stdout.splitlines()[-2:] == ["", SAID["never revealed"]]
+
+
+def test_the_last_line_stands_on_the_screen_all_the_while(record: Path) -> None:
+    with terminal(str(record)) as tic:
+        tic.until("1 of 65")
+        tic.until(PROVED)
+        tic.press(b"q")
+        assert tic.ended() == 0
+
+
+@pytest.mark.parametrize("view", [ReplayView.ALL, ReplayView.SEAT_1])
+def test_seeds_that_were_not_committed_to_open_no_card(view: ReplayView) -> None:
+    events = every_sort()["revealed, and others than were committed to"]
+    opened, public = (Reel(events, seen_as) for seen_as in (view, ReplayView.PUBLIC))
+    for seq in range(1, len(events) + 1):
+        assert CARD.findall(drawn(opened, seq)) == CARD.findall(drawn(public, seq))
+
+
 # --- no terminal ---
 
 
@@ -416,13 +477,14 @@ def run(*words: str, **how: Any) -> Any:
 
 
 def test_where_there_is_no_terminal_each_event_is_a_line(record: Path) -> None:
-    told = [f"{seq:>4}  {sentence(POKER, seq)}" for seq in range(1, 66)]
+    told = [*(f"{seq:>4}  {sentence(POKER, seq)}" for seq in range(1, 66)), "", PROVED]
     assert run(str(record)).stdout.splitlines() == told
     assert run(str(record), "--plain").stdout.splitlines() == told
 
 
 def test_the_notation_is_printed_as_it_is_documented(record: Path) -> None:
-    assert run(str(record), "--notation").stdout == (FOLDER / "games" / f"{POKER}.txt").read_text(encoding="utf-8")
+    documented = (FOLDER / "games" / f"{POKER}.txt").read_text(encoding="utf-8")
+    assert run(str(record), "--notation").stdout == f"{documented}\n{PROVED}\n"
 
 
 def test_a_record_may_be_compressed(record: Path) -> None:
@@ -453,7 +515,7 @@ def test_a_game_of_the_log_is_told_with_the_names_of_its_players_and_pseudonyms_
             connection.execute("INSERT INTO players (id, name) VALUES (%s, %s)", (player, name))
     names = {1: "Ada [b]", 2: f"Erased player {second.hex[:6]}", 3: "棋手"}
     told = run(str(events[0].game)).stdout.splitlines()
-    assert told == [f"{seq:>4}  {Reel(events, names=names).words(seq)}" for seq in range(1, 66)]
+    assert told[:65] == [f"{seq:>4}  {Reel(events, names=names).words(seq)}" for seq in range(1, 66)]
     assert all(any(name in line for line in told) for name in names.values())
 
 

@@ -197,7 +197,7 @@ def test_whoever_follows_the_changes_sees_what_all_see_who_look(played: Played, 
 
 
 def test_all_hands_are_not_shown_before_the_end(played: Played) -> None:
-    assert played.refused["extensions"]["code"] == "BAD_USER_INPUT"
+    assert played.refused["extensions"]["code"] == "STILL_SEALED"
 
 
 # --- the record ---

@@ -16,7 +16,7 @@ from domain.decider import PUBLIC, Command, Viewer
 from domain.events import GENESIS, Event, chain, player_actor
 from domain.lifecycle import Resign, RunOutOfTime
 from domain.record_reading import read_record, read_records
-from domain.records import Record, write_record
+from domain.records import BrokenRecord, Closing, Record, header_of, write_record
 from domain.storage import EventRecorder, log_after
 from domain.tables import Join, Start
 from domain.ticitaire.rules import OpenTicitaire, TurnStock
@@ -237,7 +237,11 @@ def test_a_record_that_names_the_deal_of_another_game_opens_no_seal(recorder: Ev
         for event in events
     ]
     forged = chain(uuid4(), 0, GENESIS, seated, events[0].cause)
-    assert taken(recorder, read_record(write_record(forged))) == [True]
+    lines = list(write_record(forged))
+    with pytest.raises(BrokenRecord, match=r"^line 2: the deal is that of another game"):
+        read_record(lines)
+    unread = Record(header_of(forged), forged, Closing.model_validate_json(lines[-1]))
+    assert taken(recorder, unread) == [True]
     table = games.game(forged[0].game).table
     assert (table.seeds, table.deck) == (None, None)
     with pytest.raises(SealedElsewhere):

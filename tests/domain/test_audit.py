@@ -60,10 +60,12 @@ def record_of(events: Sequence[Event]) -> Record:
 
 def found(lines: list[bytes], **log: Any) -> Wrong | None:
     """What reading a record and auditing it find first."""
-    first = next(read_each(lines))
-    if isinstance(first, BrokenRecord):
-        return Wrong(Check.RECORD, first.line, first.message)
-    return audit(first, **log).wrong
+    for record in read_each(lines):
+        if isinstance(record, BrokenRecord):
+            return Wrong(Check.RECORD, record.line, record.message)
+        if wrong := audit(record, **log).wrong:
+            return wrong
+    return None
 
 
 # Games in order

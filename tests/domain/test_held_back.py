@@ -121,7 +121,7 @@ def test_the_command_is_found_again_from_its_facts(name: str) -> None:
 def test_a_game_that_ends_after_the_time_reveals_its_seeds_with_the_result() -> None:
     played = tickle.play(
         random.Random(4),
-        options=TickleOptions(sealed_until=NOON, turn_seconds=60),
+        options=TickleOptions(sealed_until=NOON + timedelta(seconds=1), turn_seconds=60),
         course=tickle.Course.TIMED_OUT,
         length=3,
     )

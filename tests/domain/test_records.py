@@ -291,7 +291,7 @@ NOT_THE_FORM: Final = "it is not the stored form of an event"
         pytest.param(
             4,
             lambda e: e.update(type="ticitaire.MovesTakenBack", fact={"moves": 9, "to_version": 99}),
-            "can't have happened",
+            "there are 0 moves to take back",
             id="moves taken back that were not made",
         ),
     ],

@@ -33,7 +33,8 @@ def game_of(
         SeatResult(seat, player, places[seat - 1] if places else None, None, False, counts[player])
         for seat, player in enumerate(counts, 1)
     )
-    result = Result(UUID(int=number), kind, 1, seats[0].player, None, "won", NOON, NOON, NOON, 9, "0", True, seats)
+    host, when = seats[0].player, (NOON, NOON, NOON)
+    result = Result(UUID(int=number), kind, 1, host, None, "won", *when, 9, "0", True, None, seats)
     return CountedGame(number * 10, result)
 
 

@@ -25,7 +25,8 @@ NEWCOMER = (25.0, 25.0 / 3)
 def game_of(number: int, places: Sequence[int | None], *, kind: str = "tickle") -> CountedGame:
     """The game of this number, in which players 1, 2, ... have these places."""
     seats = tuple(SeatResult(seat, UUID(int=seat), place, 0, False, {}) for seat, place in enumerate(places, 1))
-    result = Result(UUID(int=number), kind, 1, UUID(int=1), None, "won", NOON, NOON, NOON, 9, "00" * 32, True, seats)
+    host, when = UUID(int=1), (NOON, NOON, NOON)
+    result = Result(UUID(int=number), kind, 1, host, None, "won", *when, 9, "00" * 32, True, None, seats)
     return CountedGame(number * 10, result)
 
 

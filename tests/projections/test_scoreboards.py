@@ -128,7 +128,7 @@ def game_of(
     told = tuple(
         SeatResult(seat, ids[seat - 1], None, None, False, seats[seat - 1][1]) for seat in range(1, len(ids) + 1)
     )
-    result = Result(UUID(int=number), kind, 1, ids[0], label, "won", at, at, at, 9, "00" * 32, True, told)
+    result = Result(UUID(int=number), kind, 1, ids[0], label, "won", at, at, at, 9, "00" * 32, True, None, told)
     return CountedGame(number * 10 if position is None else position, result)
 
 
