@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Self
 
 import pydantic_settings
 import structlog
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.embedded_postgres import default_folder, embedded_postgres
 from domain.notes import SigningKey
 from domain.vault import Keyring, SealError, ServerKey
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "must_be_replaceable", "write_keys"]
 __all__ += ["write_whole"]
@@ -27,6 +30,8 @@ __all__ += ["write_whole"]
 KEY_FILE: Final = "server.key"
 LOG_KEY_FILE: Final = "log.key"
 CHECKPOINT_FILE: Final = "checkpoint"
+_MOST_OF_A_URL: Final = 4096
+"""Characters; one of several hosts and with all its options is shorter."""
 
 _logger: Final = structlog.get_logger(__name__)
 
@@ -54,6 +59,11 @@ class Settings(BaseSettings):
         default=None, validation_alias=AliasChoices("DATABASE_URL", "TIC_DATABASE_URL", "database_url")
     )
     """A PostgreSQL server of your own; left out, the program runs an embedded one."""
+    database_url_file: Path | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_URL_FILE", "TIC_DATABASE_URL_FILE", "database_url_file"),
+    )
+    """A file with that URL, as containers get their secrets; in its place, not beside it."""
     host: str = "127.0.0.1"
     """Where to listen."""
     port: int = Field(default=8000, ge=0, le=65535)
@@ -77,6 +87,15 @@ class Settings(BaseSettings):
     follow: bool = True
     """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
 
+    @model_validator(mode="after")
+    def _read_database_url(self) -> Self:
+        """Take the database's URL from its file, where one is named."""
+        if self.database_url_file is not None:
+            if self.database_url is not None:
+                raise ValueError("DATABASE_URL and DATABASE_URL_FILE are both set: leave one of them out")
+            self.database_url = SecretStr(_only_line(self.database_url_file))
+        return self
+
     @classmethod
     def load(cls) -> Settings:
         """Read the environment.
@@ -87,8 +106,7 @@ class Settings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            faults = [f"{_variable(fault['loc'])}: {fault['msg']}" for fault in error.errors(include_input=False)]
-            raise SettingsError("; ".join(faults)) from None
+            raise SettingsError("; ".join(map(_told, error.errors(include_input=False)))) from None
         except pydantic_settings.SettingsError as error:
             raise SettingsError(f"{error} (lists are written as JSON)") from None
 
@@ -190,9 +208,26 @@ class Settings(BaseSettings):
             )
 
 
-def _variable(location: tuple[int | str, ...]) -> str:
-    name = str(location[0])
-    return name if name.isupper() else f"TIC_{name.upper()}"
+def _told(fault: ErrorDetails) -> str:
+    """Say which variable does not fit, and why; where several don't fit together, the reason names them."""
+    if not fault["loc"]:
+        return fault["msg"].removeprefix("Value error, ")
+    name = str(fault["loc"][0])
+    return f"{name if name.isupper() else f'TIC_{name.upper()}'}: {fault['msg']}"
+
+
+def _only_line(file: Path) -> str:
+    """Return the database's URL, the one line of a file. Raises ValueError, which says nothing of what it holds."""
+    try:
+        with file.open("rb") as opened:
+            url = opened.read(_MOST_OF_A_URL + 1).decode("utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"DATABASE_URL_FILE is {file}, which can't be read: {error.strerror}") from None
+    except UnicodeError:
+        raise ValueError(f"DATABASE_URL_FILE is {file}, which is not UTF-8") from None
+    if not url or len(url) > _MOST_OF_A_URL or len(url.splitlines()) > 1:
+        raise ValueError(f"DATABASE_URL_FILE is {file}, which must hold one line, the URL of the database")
+    return url
 
 
 class KeyFile:
@@ -203,7 +238,7 @@ class KeyFile:
         self._settings: Final = settings
         self._keyring = settings.keyring(create=True)
         self._seen = self._stamp()
-        if settings.key_file.stat().st_mode & 0o077:
+        if settings.key_file.stat().st_mode & 0o077 and not _is_mounted_read_only(settings.key_file):
             _logger.warning(
                 "the key file can be read by others than its owner, and so can every hidden card: chmod 600",
                 file=str(settings.key_file),
@@ -225,6 +260,11 @@ class KeyFile:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_ino
+
+
+def _is_mounted_read_only(path: Path) -> bool:
+    """Whether the file is handed in, as to a container: who can read it is settled where it comes from, not here."""
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> bool:

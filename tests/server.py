@@ -37,8 +37,8 @@ class Server:
 
 def environment(**settings: str) -> dict[str, str]:
     """The environment of a process that takes nothing from the tester's settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIC_") and name != "DATABASE_URL"}
-    return {**kept, **settings}
+    ours = ("TIC_", "DATABASE_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | settings
 
 
 @contextmanager
