@@ -58,7 +58,7 @@ bench: $(STAMP) ## run the benchmarks (minutes; print ratios)
 	$(BIN)/python -m benchmarks
 
 lock: ## compile requirements.lock anew (needs uv; writes no addresses)
-	uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --extra embedded --extra telemetry --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links --no-annotate --quiet --output-file requirements.lock
 
 clean: ## remove what the targets made

@@ -8,8 +8,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -19,17 +19,22 @@ from uuid import UUID
 import structlog
 import typer
 import uvicorn
+from prometheus_client import Metric
 
+from api import readings
 from api.accounts import Accounts, Scope, TooManyTokens, token_id
 from api.app import GRAPHQL_PATH, create_app
 from api.collector import settle_collector
 from api.database import AppRole, NotSetUp, check, init, prepare, url_as
 from api.embedded_postgres import EmbeddedPostgresError
 from api.erasing import Erasure
+from api.health import Bounds, Pulse
 from api.ids import read_id
 from api.listening import uvicorn_options
 from api.log_commands import UNSIGNED, log_app, signing_of
 from api.logs import configure_logs, uvicorn_log_config
+from api.metrics import Metrics
+from api.monitoring import monitored
 from api.record_commands import record_app
 from api.schema import schema as graphql_schema
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
@@ -112,6 +117,8 @@ def serve(
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     address = host or settings.host, settings.port if port is None else port
     _must_be_free(*address)
+    if settings.metrics_port is not None:
+        _must_be_free(settings.metrics_host, settings.metrics_port, "set TIC_METRICS_PORT")
     if settings.database_url is None:
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
     with answering(settings, create=True) as url:
@@ -145,12 +152,12 @@ def serve(
             raise SystemExit(3)
 
 
-def _must_be_free(host: str, port: int) -> None:
+def _must_be_free(host: str, port: int, next_step: str = "tic serve --port 8001") -> None:
     """Fail where the port can't be had: before a database is started for nothing."""
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
-        fail(f"can't listen on {host}, port {port}: {error.strerror or error}. Name another: tic serve --port 8001")
+        fail(f"can't listen on {host}, port {port}: {error.strerror or error}. Name another: {next_step}")
 
 
 @key_app.command("new")
@@ -442,14 +449,21 @@ def project_run() -> None:
     settings = Settings.load()
     configure_logs(settings.log_format)
     signal.signal(signal.SIGTERM, _stop)
-    with answering(settings) as url, closing(Datastore(url, connections=len(PROJECTIONS) + 2)) as datastore:
+    if settings.metrics_port is not None:
+        _must_be_free(settings.metrics_host, settings.metrics_port, "set TIC_METRICS_PORT")
+    with answering(settings) as url, closing(Datastore(url, connections=len(PROJECTIONS) + 3)) as datastore:
         signing, hints, stop = signing_of(settings), Hints(url), threading.Event()
         followers = [_follower(datastore, name) for name in PROJECTIONS]
         for follower in followers:
             hints.on(CHANNEL, follower.wake)
         running = [follower.run for follower in followers]
-        if signing is not None:
-            running.append(Signer(datastore, *signing).run)
+        signer = Signer(datastore, *signing) if signing is not None else None
+        if signer is not None:
+            running.append(signer.run)
+        bounds = Bounds(settings.ready_lag_seconds, settings.ready_lag_events)
+        pulse = Pulse(datastore, PROJECTIONS.values(), bounds=bounds)
+        if settings.metrics_port is not None:
+            running.append(pulse.run)
         threads = [threading.Thread(target=run, args=(stop,)) for run in running]
         try:
             for thread in threads:
@@ -457,12 +471,23 @@ def project_run() -> None:
             err.print(f"Following the log for {', '.join(PROJECTIONS)}. Stop it with Ctrl-C.")
             if signing is None:
                 err.print(UNSIGNED)
-            asyncio.run(hints.run())
+            asyncio.run(_followed(hints, settings, pulse, lambda: readings.following(pulse, datastore, signer)))
         finally:
             stop.set()
             for thread in threads:
                 if thread.is_alive():
                     thread.join()
+
+
+async def _followed(hints: Hints, settings: Settings, pulse: Pulse, read: Callable[[], Iterable[Metric]]) -> None:
+    async with AsyncExitStack() as stack:
+        if settings.metrics_port is not None:
+            metrics = Metrics()
+            metrics.add(read)
+            await asyncio.to_thread(pulse.look)
+            host, port = settings.metrics_host, settings.metrics_port
+            await stack.enter_async_context(monitored(metrics, lambda: pulse, host=host, port=port))
+        await hints.run()
 
 
 @app.command("schema")

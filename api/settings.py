@@ -84,6 +84,14 @@ class Settings(BaseSettings):
     """console or json."""
     threads: int = Field(default=16, ge=1, le=80)
     """How many commands and reads may wait for the database at the same time."""
+    metrics_host: str = "127.0.0.1"
+    """Where metrics are read: an address that those who play can't reach."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    """Where metrics are read, at `/metrics`; 0 takes any free port, and left out there are none."""
+    ready_lag_seconds: float = Field(default=60.0, ge=0)
+    """How far behind the log, in time, the read models of a server may be that says it is ready; 0: however far."""
+    ready_lag_events: int = Field(default=10_000, ge=0)
+    """How far behind the log, in events, they may be; 0: however far."""
     follow: bool = True
     """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +26,7 @@ from domain.game import Answered, Game
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.gathering import Gathering, Item, Told, asked
 from domain.lifecycle import CLOSING, GameOpened, SeedsRevealed
+from domain.observing import Observer, Unobserved
 from domain.storage import EventMapper, EventRecorder, NotAsked
 from domain.vault import NotSealedHere, Vault
 from domain.waypoints import Waypoints, next_waypoint
@@ -163,14 +165,24 @@ class Games:
     """
 
     def __init__(
-        self, recorder: EventRecorder, vault: Vault, *, deciders: Deciders = DECIDERS, keep: int = 2_000
+        self,
+        recorder: EventRecorder,
+        vault: Vault,
+        *,
+        deciders: Deciders = DECIDERS,
+        keep: int = 2_000,
+        observer: Observer | None = None,
     ) -> None:
-        """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again."""
+        """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again.
+
+        The ``observer`` is told of every command and every append.
+        """
         self._recorder: Final = recorder
         self._mapper: Final = EventMapper()
         self._vault: Final = vault
         self._deciders: Final = deciders
         self._keep: Final = keep
+        self._observer: Final[Observer] = observer or Unobserved()
         self._known: Final[OrderedDict[UUID, Game]] = OrderedDict()
         self._known_lock: Final = threading.Lock()
         self._waypoints: Final = Waypoints()
@@ -179,6 +191,11 @@ class Games:
         self._batches: Final = Gathering[_Request, Outcome](self._serve, key=lambda request: request.game_id)
         self._before: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-before")
         self._after: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-after")
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait for the batch that is at work."""
+        return len(self._batches)
 
     def close(self) -> None:
         """Wait until every command that was asked for is on disk or refused. Nothing can be asked for any more."""
@@ -222,6 +239,7 @@ class Games:
         game_id: UUID | None = None,
     ) -> None:
         """Do what ``open`` does, and tell the outcome."""
+        told = self._observed(told, kind)
         if game_id is None:
             game_id = uuid4() if key is None else _game_id(player, key)
         decider = self._deciders[kind, RULESETS[kind]]
@@ -354,7 +372,9 @@ class Games:
             return _Step(game, game.events_of(made, cause))
 
         request = _Request(game_id, decide)
-        if game_id in self._known:
+        known = self._known.get(game_id)
+        told = self._observed(told, known.decider.kind if known else None)
+        if known is not None:
             self._batches.submit(request, told)
             return
 
@@ -363,6 +383,17 @@ class Games:
             return request
 
         self._prepared(read, told)
+
+    def _observed(self, told: Told[Outcome], kind: str | None) -> Told[Outcome]:
+        """Have the observer told as well, before whoever asked."""
+        began, observer = time.perf_counter(), self._observer
+
+        def ended(result: Outcome | BaseException) -> None:
+            found = result.game.decider.kind if isinstance(result, Outcome) else kind
+            observer.ended(found, result, time.perf_counter() - began)
+            told(result)
+
+        return ended
 
     def _prepared(self, prepare: Callable[[], _Request], told: Told[Outcome]) -> None:
         """Hand in a request that needs the database first, for itself alone: others must not wait for that."""
@@ -419,10 +450,12 @@ class Games:
         offered = [[self._mapper.to_stored_event(event) for event in step.events] for _, step in steps]
         away: Exception | None = None
         for _ in range(MAX_APPENDS if steps else 0):
+            began = time.perf_counter()
             try:
                 appended = self._recorder.append(offered)
             except NotAsked as error:
                 if away is None:  # nothing was offered before either, so nothing is in doubt
+                    self._observer.not_appended()
                     return _fail(steps, type(error), error)
                 away = error
             except (OperationalError, InterfaceError) as error:
@@ -433,7 +466,10 @@ class Games:
                     raise
                 away = error  # what was offered before may stand in the log all the same
             else:
+                events = sum(len(positions or ()) for positions in appended)
+                self._observer.appended(len(steps), events, time.perf_counter() - began)
                 return self._told(steps, [positions is not None for positions in appended], in_doubt=away is not None)
+            self._observer.not_appended()
         return _fail(steps, Undecided, away)
 
     def _told(
