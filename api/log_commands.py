@@ -10,7 +10,7 @@ import structlog
 import typer
 
 from api.app import Signing
-from api.settings import Settings, SettingsError, write_whole
+from api.settings import Settings, SettingsError, is_mounted_read_only, write_whole
 from api.signing import CheckpointFile
 from domain.notes import SigningKey
 
@@ -63,6 +63,6 @@ def signing_of(settings: Settings) -> Signing | None:
     if key is None:
         return None
     path = settings.log_key_path
-    if path.stat().st_mode & 0o077:
+    if path.stat().st_mode & 0o077 and not is_mounted_read_only(path):
         _logger.warning("the log's key file can be read by others than its owner: chmod 600", file=str(path))
     return key, CheckpointFile(settings.checkpoint_copy)

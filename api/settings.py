@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 __all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "must_be_replaceable", "write_keys"]
-__all__ += ["write_whole"]
+__all__ += ["is_mounted_read_only", "write_whole"]
 
 KEY_FILE: Final = "server.key"
 LOG_KEY_FILE: Final = "log.key"
@@ -246,7 +246,7 @@ class KeyFile:
         self._settings: Final = settings
         self._keyring = settings.keyring(create=True)
         self._seen = self._stamp()
-        if settings.key_file.stat().st_mode & 0o077 and not _is_mounted_read_only(settings.key_file):
+        if settings.key_file.stat().st_mode & 0o077 and not is_mounted_read_only(settings.key_file):
             _logger.warning(
                 "the key file can be read by others than its owner, and so can every hidden card: chmod 600",
                 file=str(settings.key_file),
@@ -270,7 +270,7 @@ class KeyFile:
         return found.st_mtime_ns, found.st_ino
 
 
-def _is_mounted_read_only(path: Path) -> bool:
+def is_mounted_read_only(path: Path) -> bool:
     """Whether the file is handed in, as to a container: who can read it is settled where it comes from, not here."""
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 

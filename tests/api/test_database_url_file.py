@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from api.log_commands import signing_of
 from api.settings import KeyFile, Settings, SettingsError
+from domain.notes import SigningKey
 from domain.vault import Keyring, ServerKey
 
 URL = "postgresql://tic_app:geheim@db.example.org/tic"
@@ -86,22 +88,26 @@ def test_the_password_is_in_no_repr(file: Path) -> None:
     assert "geheim" not in repr(Settings.load())
 
 
-def warnings_of_a_key_that_others_can_read(folder: Path) -> list[str]:
-    key = folder / "server.key"
-    key.write_text(Keyring([ServerKey.generate()]).write())
-    key.chmod(0o444)
+def warnings_of_keys_that_others_can_read(folder: Path) -> list[str]:
+    server, log = folder / "server.key", folder / "log.key"
+    server.write_text(Keyring([ServerKey.generate()]).write())
+    log.write_text(SigningKey.new("tic.example/log").written())
+    for key in (server, log):
+        key.chmod(0o444)
+    settings = Settings(server_key_file=server, log_key_file=log)
     with capture_logs() as logs:
-        KeyFile(Settings(server_key_file=key))
+        KeyFile(settings)
+        signing_of(settings)
     return [entry["event"] for entry in logs]
 
 
-def test_a_key_that_others_can_read_is_warned_of(tmp_path: Path) -> None:
-    assert "chmod 600" in warnings_of_a_key_that_others_can_read(tmp_path)[0]
+def test_keys_that_others_can_read_are_warned_of(tmp_path: Path) -> None:
+    assert [said.rpartition(": ")[2] for said in warnings_of_keys_that_others_can_read(tmp_path)] == ["chmod 600"] * 2
 
 
-def test_a_key_on_a_read_only_mount_is_not_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_on_a_read_only_mount_are_not_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = os.statvfs(tmp_path)
     mounted = os.statvfs_result((*found[:8], found.f_flag | os.ST_RDONLY, found[9]))
     monkeypatch.setattr(os, "statvfs", lambda _: mounted)
 
-    assert warnings_of_a_key_that_others_can_read(tmp_path) == []
+    assert warnings_of_keys_that_others_can_read(tmp_path) == []
