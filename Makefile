@@ -21,7 +21,7 @@ serve: $(STAMP) ## start the server (on an embedded PostgreSQL unless DATABASE_U
 
 # Counting lines takes time. They are counted by the domain's own tests, without those that play or search through
 # generated games: the floor stands without them.
-OUTSIDE := tests/api tests/projections tests/servers tests/faults/test_checker.py tests/test_readme.py
+OUTSIDE := tests/api tests/docker tests/projections tests/servers tests/faults/test_checker.py tests/test_readme.py
 GENERATED := $(wildcard $(patsubst %,tests/domain/*/test_%.py,properties secrecy hints must_lay counts))
 UNCOUNTED := $(OUTSIDE) $(GENERATED)
 
