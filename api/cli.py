@@ -78,13 +78,17 @@ def _accounts() -> Iterator[Accounts]:
 class _Server(uvicorn.Server):
     """Says where it listens as soon as it does, and does not wait for subscribers when it stops."""
 
-    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, config: uvicorn.Config, end_streams: Callable[[], Awaitable[None]], form: LogFormat) -> None:
+        """Take what ends the streams, and in which form is said what happens."""
         super().__init__(config)
         self._end_streams = end_streams
+        self._form = form
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._end_streams()
         await super().shutdown(sockets=sockets)
+        if self._form is LogFormat.JSON:
+            _logger.info("stopped")
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -92,6 +96,9 @@ class _Server(uvicorn.Server):
             for listening in server.sockets:
                 host, port = listening.getsockname()[:2]
                 address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                if self._form is LogFormat.JSON:
+                    _logger.info("listening", at=f"http://{address}{GRAPHQL_PATH}")
+                    continue
                 out.print(f"TIC listens on [bold]http://{address}{GRAPHQL_PATH}[/bold] (GraphiQL in a browser)")
                 out.print(f"            and ws://{address}{GRAPHQL_PATH}. Stop it with Ctrl-C.")
 
@@ -146,7 +153,7 @@ def serve(
             **uvicorn_options(),
         )
         settle_collector()
-        server = _Server(config, application.state.end_streams)
+        server = _Server(config, application.state.end_streams, settings.log_format)
         server.run()
         if not server.started:
             raise SystemExit(3)

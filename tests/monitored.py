@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,12 @@ class Monitored:
     async def value(self, name: str, **labels: str) -> float | None:
         """One metric as it is now."""
         return (await self.samples()).get((name, frozenset(labels.items())))
+
+    async def holds(self, is_so: Callable[[float | None], bool], name: str, **labels: str) -> None:
+        """Wait until something is so of a metric."""
+        async with asyncio.timeout(20):
+            while not is_so(await self.value(name, **labels)):  # noqa: ASYNC110 - it is looked up over the network
+                await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
