@@ -39,7 +39,6 @@ if [ -e server/server.key ]; then
   echo "is there $folder/server/server.key"
 else
   $tic key new --output server/server.key
-  chmod 0444 server/server.key
   echo "made     $folder/server/server.key: keep a copy of it elsewhere"
 fi
 if [ -e log.key ]; then
@@ -47,5 +46,5 @@ if [ -e log.key ]; then
 else
   echo "made     $folder/log.key: keep a copy of it elsewhere. Publish what verifies its checkpoints:"
   $tic log key new --name "$name" --output log.key
-  chmod 0444 log.key
 fi
+chmod 0444 server/server.key log.key
