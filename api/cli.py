@@ -40,6 +40,7 @@ from api.schema import schema as graphql_schema
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from api.shell import answering, datastore_of, err, fail, must_answer, out, progress_bar
 from api.signing import Signer
+from api.upkeep_commands import upkeep_app
 from domain.application import Games
 from domain.catalogue import catalogue
 from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, PersistenceError
@@ -62,6 +63,7 @@ app.add_typer(key_app, name="key")
 app.add_typer(token_app, name="token")
 app.add_typer(player_app, name="player")
 app.add_typer(db_app, name="db")
+db_app.add_typer(upkeep_app)
 app.add_typer(project_app, name="project")
 app.add_typer(log_app, name="log")
 app.add_typer(record_app)
@@ -342,7 +344,7 @@ def db_init(
 ) -> None:
     """Make all tables, and a role that may append to the log and not change it. Run it with the owner's DATABASE_URL.
 
-    Run it again after each upgrade: what is there already stays.
+    It may be run again at any time: what is there already stays. For upgrades there is `tic db migrate`.
     """
     settings = Settings.load()
     if settings.database_url is None:
@@ -412,10 +414,10 @@ NameArgument = Annotated[
 ]
 
 
-def _follower(datastore: Datastore, name: str) -> Follower:
+def _follower(datastore: Datastore, name: str, *, keep_older: bool = False) -> Follower:
     prepare(datastore)
     follower = Follower(datastore, PROJECTIONS[name])
-    follower.create_tables()
+    follower.create_tables(keep_older=keep_older)
     return follower
 
 
@@ -433,7 +435,7 @@ def project_rebuild(name: NameArgument = EVERY_MODEL) -> None:
     with answering(settings) as url:
         with closing(Datastore(url, connections=2)) as datastore:
             for each in names:
-                _follower(datastore, each)
+                _follower(datastore, each, keep_older=True)  # older servers show those until the new are whole
         with progress_bar() as progress:
             tasks = {each: progress.add_task(f"Rebuilding {each}", total=None) for each in names}
 

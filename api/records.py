@@ -11,10 +11,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from api.context import World
+from api.faults import NewerGame
 from api.ids import read_id
 from domain.application import GameNotFound
 from domain.archive import events_up_to
-from domain.events import Event
+from domain.events import Event, UnknownEvent
 from domain.lifecycle import CLOSING
 from domain.records import write_record
 from domain.storage import DATABASE_AWAY
@@ -58,6 +59,9 @@ def records_route(world: Callable[[], World | None]) -> Route:
             return _not_found()
         except DATABASE_AWAY:
             return _refusal(503, "UNAVAILABLE", "The database cannot be reached: try again in a moment.")
+        except UnknownEvent:
+            newer = NewerGame()
+            return _refusal(newer.status, newer.code, newer.message)
         headers = {
             "etag": f'"{last.hash}"',
             "cache-control": FOR_EVER if isinstance(last.fact, CLOSING) else ASK_AGAIN,

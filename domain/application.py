@@ -21,7 +21,16 @@ from eventsourcing.persistence import InterfaceError, OperationalError
 
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Deciders
-from domain.events import SERVER, Cause, Event, content_digest, key_digest, player_actor, read_event
+from domain.events import (
+    SERVER,
+    Cause,
+    Event,
+    UnknownEvent,
+    content_digest,
+    key_digest,
+    player_actor,
+    read_event,
+)
 from domain.game import Answered, Game
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.gathering import Gathering, Item, Told, asked
@@ -640,7 +649,9 @@ class Games:
         opened, last = events[0].fact, events[-1].fact
         if not isinstance(opened, GameOpened):
             raise TypeError(f"game {game_id} does not begin with its opening")
-        decider = self._deciders[opened.kind, opened.ruleset]
+        decider = self._deciders.get((opened.kind, opened.ruleset))
+        if decider is None:
+            raise UnknownEvent(f"this program knows no ruleset {opened.ruleset} of {opened.kind}")
         if isinstance(last, SeedsRevealed):
             seeds: Seeds | None = Seeds.revealed(opened.deal, [bytes.fromhex(seed) for seed in last.seeds])
         else:

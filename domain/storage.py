@@ -33,7 +33,7 @@ from psycopg.rows import DictRow, RowFactory, dict_row, tuple_row
 from psycopg.sql import Composed
 from psycopg_pool import PoolTimeout
 
-from domain.events import Event, FactTypes, read_event
+from domain.events import Event, FactTypes, UnknownEvent, must_be_known, read_event
 from domain.games import FACT_TYPES
 from domain.lifecycle import GameLabelled
 from domain.log_tables import EVENTS_TABLE
@@ -373,7 +373,7 @@ class Logged:
         """Take a row of the log.
 
         Raises:
-            ValueError: this program does not know such a fact.
+            UnknownEvent: a newer program has written it.
         """
         self.position: Final = position
         self.game: Final = game
@@ -381,10 +381,7 @@ class Logged:
         self._state: Final = state
         self._types: Final = types
         self._event: Event | None = None
-        try:
-            self.fact_type: Final = types[topic]
-        except KeyError:
-            raise ValueError(f"this program knows no fact {topic}") from None
+        self.fact_type: Final = must_be_known(topic, _version(state), types)
 
     @property
     def data(self) -> bytes:
@@ -404,10 +401,33 @@ class Logged:
 
 
 def log_after(cursor: Cursor[Any], position: int, *, limit: int, types: FactTypes = FACT_TYPES) -> list[Logged]:
-    """Return at most ``limit`` events of all games after a position in the log, in its order."""
+    """Return at most ``limit`` events of all games after a position in the log, in its order.
+
+    They end before the first one that a newer program has written.
+
+    Raises:
+        UnknownEvent: that one is the next.
+    """
     with cursor.connection.cursor(binary=True, row_factory=tuple_row) as reading:
         rows = reading.execute(_LOG, (position, limit), prepare=True).fetchall()
-    return [Logged(place, game, seq, topic, state, types) for place, game, seq, topic, state in rows]
+    found: list[Logged] = []
+    for place, game, seq, topic, state in rows:
+        try:
+            found.append(Logged(place, game, seq, topic, state, types))
+        except UnknownEvent:
+            if not found:
+                raise
+            break
+    return found
+
+
+def _version(state: bytes) -> int:
+    """Return the version of the fact in an event, without reading all of it; 0 where that can't be told so.
+
+    Most events are not read by those who follow the log. Whether they may pass over one must be known all the same.
+    """
+    version = state[state.rfind(b'"v":') + 4 : -1]  # keys are sorted, and this is the last
+    return int(version) if len(version) < 10 and version.isdigit() else 0
 
 
 def log_end(cursor: Cursor[DictRow]) -> int:

@@ -42,10 +42,11 @@ class Follower:
         self._batch: Final = batch
         self._woken: Final = threading.Event()
 
-    def create_tables(self) -> None:
+    def create_tables(self, *, keep_older: bool = False) -> None:
         """Make the projection's tables if they are missing, or older than this program's.
 
-        Older ones are dropped: readers who stay in them are waited for, for a minute or so.
+        Older ones are dropped, unless they are kept for a rebuild to take their place when it is whole: readers who
+        stay in them are waited for, for a minute or so.
 
         Raises:
             ProgrammingError: the schemas are missing, and this role may not make them.
@@ -53,9 +54,9 @@ class Follower:
             TablesHeld: readers stay in the older tables; those stand, and are what is shown.
             OperationalError: the database is away.
         """
-        when_free(self._create_tables)
+        when_free(lambda: self._create_tables(keep_older=keep_older))
 
-    def _create_tables(self) -> None:
+    def _create_tables(self, *, keep_older: bool) -> None:
         projection, name, version = self._projection, self._projection.name, self._projection.version
         with self._datastore.alone() as cursor:
             make_room(cursor)
@@ -65,6 +66,8 @@ class Follower:
             query = "SELECT version FROM projection_positions WHERE name = %s FOR UPDATE"
             row = cursor.execute(query, (name,)).fetchone()
             if row is not None and row["version"] < version:
+                if keep_older:
+                    return
                 drop_tables(cursor, projection, LIVE)
                 cursor.execute("UPDATE projection_positions SET version = %s WHERE name = %s", (version, name))
                 set_place(cursor, projection, 0)
@@ -91,7 +94,7 @@ class Follower:
     def rebuild(self, progress: Callable[[int, int], None], *, batch: int = REBUILD_BATCH) -> int:
         """Build the tables anew from the whole log; readers see the old ones until the new ones are whole.
 
-        Followers go on with the old ones meanwhile.
+        Followers go on with the old ones meanwhile, also those of an older program, if they are of its version.
 
         Args:
             progress: is told how many events are taken in, and how many there are.
@@ -101,7 +104,7 @@ class Follower:
             How many events were taken in.
 
         Raises:
-            LookupError: there are no tables yet, or they are another program's.
+            LookupError: there are no tables yet, or they are a newer program's.
             RebuildUnderWay: someone else is at it.
             PersistenceError: the database is away, or said no; the old tables stand.
         """
