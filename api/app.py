@@ -76,6 +76,7 @@ class _House:
     ) -> None:
         self.settings: Final = settings
         self.url: Final = url
+        """Of the database itself, also where there is a pooler."""
         self.keys: Final = keys
         self.signing: Final = signing
         self.metrics: Final = Metrics() if settings.metrics_port is not None else None
@@ -109,12 +110,17 @@ class _House:
         # One for everyone who may want one, so that nobody waits for another: the threads that read, those of the
         # commands, each follower for its steps, the timekeeper, the signer, the pulse; and one more.
         connections = self.settings.threads + CONNECTIONS + len(PROJECTIONS) + 4
-        datastore = Datastore(self.url, connections=connections)
+        pooler = self.settings.pooler
+        datastore = Datastore(pooler or self.url, connections=connections, pooled=pooler is not None)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
+            direct = datastore
+            if pooler is not None:
+                direct = Datastore(self.url, connections=1)
+                stack.callback(direct.close)
             if self.tracing is not None:
                 stack.push_async_callback(asyncio.to_thread, self.tracing.close)
-            world, following, timekeeper, signer, pulse = await asyncio.to_thread(self._build, datastore)
+            world, following, timekeeper, signer, pulse = await asyncio.to_thread(self._build, datastore, direct)
             stack.push_async_callback(asyncio.to_thread, world.close)  # it waits for commands under way
             self.hints.on(CHANNEL, world.live.wake)
             self.hints.on(TOKENS_CHANNEL, self._tokens.set)
@@ -140,7 +146,10 @@ class _House:
             finally:
                 self.world = self.pulse = None
 
-    def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper, Signer | None, Pulse]:
+    def _build(
+        self, datastore: Datastore, direct: Datastore
+    ) -> tuple[World, list[Follower], Timekeeper, Signer | None, Pulse]:
+        """Put together what runs; what holds a lock over several transactions asks the database ``direct``."""
         prepare(datastore)
         recorder = EventRecorder(datastore)
         recorder.appended = self.hints.tell
@@ -154,7 +163,7 @@ class _House:
         live = Live(self.url, self._past, self._newest)
         lobby = LobbyQueries(datastore)
         seams, threads = Seams(datastore, lobby, games), self.settings.threads
-        signer = Signer(datastore, *self.signing) if self.signing else None
+        signer = Signer(direct, *self.signing) if self.signing else None
         prover = Prover(
             datastore, refusal=lambda: signer.refusal if signer else None, key=signer.key if signer else None
         )

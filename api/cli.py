@@ -349,7 +349,7 @@ def db_init(
     settings = Settings.load()
     if settings.database_url is None:
         fail("DATABASE_URL must name the database and the role that is to own it. The embedded one needs no roles")
-    url = settings.database_url.get_secret_value()
+    url = (settings.database_direct_url or settings.database_url).get_secret_value()
     password = _password(app_password_file) if app_password_file else None
     configure_logs(settings.log_format)
     must_answer(url)

@@ -20,6 +20,7 @@ import structlog
 from api import readers
 from api.readers import Listener, Onlooker, Reader, Watcher, closes_the_record
 from api.sharing import Edition, Offer
+from domain.datastore import TIMELINE
 from domain.events import Event, read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
@@ -169,6 +170,8 @@ class Live:
         self._listeners: Final[set[Listener]] = set()
         self._position: int | None = None
         """Up to where the log is read; None while nobody follows a game or listens."""
+        self._timeline = 0
+        """That of the database, on which the position was read."""
         self._hint: Final = asyncio.Event()
         self._company: Final = asyncio.Event()
         """Set as soon as somebody follows a game or listens."""
@@ -210,7 +213,16 @@ class Live:
             tcp_user_timeout=5_000,
         )
 
+    async def _be_on_its_timeline(self, conn: psycopg.AsyncConnection) -> None:
+        """Begin at the end of the log where the database has had a failover: positions may have been given anew."""
+        with answering(conn, ANSWER_SECONDS):
+            row = await (await conn.execute(f"SELECT {TIMELINE}")).fetchone()
+        timeline = int(row[0]) if row else 0
+        if timeline != self._timeline:
+            self._position, self._timeline = None, timeline
+
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
+        await self._be_on_its_timeline(conn)
         pace = Pace()
         while True:
             while not self._followed and not self._listeners:

@@ -64,6 +64,18 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("DATABASE_URL_FILE", "TIC_DATABASE_URL_FILE", "database_url_file"),
     )
     """A file with that URL, as containers get their secrets; in its place, not beside it."""
+    database_direct_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_DIRECT_URL", "TIC_DATABASE_DIRECT_URL", "database_direct_url"),
+    )
+    """The database itself, where DATABASE_URL leads through a pooler such as pgbouncer."""
+    database_direct_url_file: Path | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "DATABASE_DIRECT_URL_FILE", "TIC_DATABASE_DIRECT_URL_FILE", "database_direct_url_file"
+        ),
+    )
+    """A file with that URL."""
     host: str = "127.0.0.1"
     """Where to listen."""
     port: int = Field(default=8000, ge=0, le=65535)
@@ -96,12 +108,13 @@ class Settings(BaseSettings):
     """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
 
     @model_validator(mode="after")
-    def _read_database_url(self) -> Self:
-        """Take the database's URL from its file, where one is named."""
-        if self.database_url_file is not None:
-            if self.database_url is not None:
-                raise ValueError("DATABASE_URL and DATABASE_URL_FILE are both set: leave one of them out")
-            self.database_url = SecretStr(_only_line(self.database_url_file))
+    def _read_database_urls(self) -> Self:
+        """Take the database's URLs from their files, where they are named."""
+        self.database_url = _either(self.database_url, self.database_url_file, "DATABASE_URL")
+        direct = _either(self.database_direct_url, self.database_direct_url_file, "DATABASE_DIRECT_URL")
+        if direct is not None and self.database_url is None:
+            raise ValueError("DATABASE_DIRECT_URL is set, and DATABASE_URL is not: it is the one to set first")
+        self.database_direct_url = direct
         return self
 
     @classmethod
@@ -122,16 +135,25 @@ class Settings(BaseSettings):
     def database(self, *, create: bool = False) -> Iterator[str]:
         """Yield the URL of the database: the one that is set, or the embedded one, which runs meanwhile.
 
+        It is that of the database itself, also where there is a pooler: see ``pooler``.
+
         Raises:
             SettingsError: there is no embedded one yet, and it is not to be created.
             EmbeddedPostgresError: the embedded one can't run.
         """
-        if self.database_url is not None:
-            yield self.database_url.get_secret_value()
+        if (given := self.database_direct_url or self.database_url) is not None:
+            yield given.get_secret_value()
             return
         self._must_be_there(self.folder / "data", create=create)
         with embedded_postgres(self.folder) as url:
             yield url
+
+    @property
+    def pooler(self) -> str | None:
+        """The URL of the pooler, through which a server asks what takes one transaction; None where there is none."""
+        if self.database_direct_url is None or self.database_url is None:
+            return None
+        return self.database_url.get_secret_value()
 
     @property
     def key_file(self) -> Path:
@@ -224,17 +246,26 @@ def _told(fault: ErrorDetails) -> str:
     return f"{name if name.isupper() else f'TIC_{name.upper()}'}: {fault['msg']}"
 
 
-def _only_line(file: Path) -> str:
-    """Return the database's URL, the one line of a file. Raises ValueError, which says nothing of what it holds."""
+def _either(url: SecretStr | None, file: Path | None, name: str) -> SecretStr | None:
+    """Return a URL, or that which the file holds. Raises ValueError where both are given, and as ``_only_line``."""
+    if file is None:
+        return url
+    if url is not None:
+        raise ValueError(f"{name} and {name}_FILE are both set: leave one of them out")
+    return SecretStr(_only_line(file, f"{name}_FILE"))
+
+
+def _only_line(file: Path, name: str) -> str:
+    """Return a database's URL, the one line of a file. Raises ValueError, which says nothing of what it holds."""
     try:
         with file.open("rb") as opened:
             url = opened.read(_MOST_OF_A_URL + 1).decode("utf-8").strip()
     except OSError as error:
-        raise ValueError(f"DATABASE_URL_FILE is {file}, which can't be read: {error.strerror}") from None
+        raise ValueError(f"{name} is {file}, which can't be read: {error.strerror}") from None
     except UnicodeError:
-        raise ValueError(f"DATABASE_URL_FILE is {file}, which is not UTF-8") from None
+        raise ValueError(f"{name} is {file}, which is not UTF-8") from None
     if not url or len(url) > _MOST_OF_A_URL or len(url.splitlines()) > 1:
-        raise ValueError(f"DATABASE_URL_FILE is {file}, which must hold one line, the URL of the database")
+        raise ValueError(f"{name} is {file}, which must hold one line, the URL of the database")
     return url
 
 

@@ -25,7 +25,7 @@ from psycopg.rows import DictRow, tuple_row
 from api.settings import SettingsError, write_whole
 from domain.merkle import HASH_BYTES, HEIGHT, WIDTH, Proofs, TileId, edge, grown, leaf_hash
 from domain.notes import Checkpoint, NotSigned, Receipt, SigningKey, read_checkpoint
-from domain.storage import Datastore, PersistenceError
+from domain.storage import Datastore, PersistenceError, confirm
 from projections.transparency import Reached, TreeQueries, asking
 
 __all__ = ["CheckpointFile", "NothingSigned", "Signer"]
@@ -99,6 +99,7 @@ class Signer:
     """Signs checkpoints. Several may, for one log: they take turns, and each has a copy of its own or shares one."""
 
     def __init__(self, datastore: Datastore, key: SigningKey, copy: CheckpointFile) -> None:
+        """Take connections to the database itself: the lock of those who sign would not last behind a pooler."""
         self._datastore: Final = datastore
         self._key: Final = key
         self._copy: Final = copy
@@ -167,10 +168,13 @@ class Signer:
             PersistenceError: the database is away, or said no.
         """
         try:
-            with self._alone() as conn, conn.transaction(), conn.cursor(binary=True, row_factory=tuple_row) as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                signing = _Signing(cursor, self._key, self._copy)
-                size, signed = signing.sign()
+            with self._alone() as conn, conn.cursor(binary=True, row_factory=tuple_row) as cursor:
+                sure = _Signing(cursor, self._key, self._copy).reached
+                confirm(conn)  # what a failover could take back must not be signed: it would be another log then
+                with conn.transaction():
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                    signing = _Signing(cursor, self._key, self._copy)
+                    size, signed = signing.sign(sure.size)
         except NothingSigned as refusal:
             self._refusal = str(refusal)
             raise
@@ -179,8 +183,8 @@ class Signer:
         except Exception as error:
             self._refusal = f"The checkpoints of this log can't be looked at ({type(error).__name__}): see its log."
             raise
-        self._seen, self._refusal = (signing.reached, size), None
-        return signed, size < signing.reached.size
+        self._seen, self._refusal = (sure, size), None
+        return signed, size < sure.size
 
     @contextmanager
     def _alone(self) -> Iterator[psycopg.Connection[DictRow]]:
@@ -220,8 +224,10 @@ class _Signing:
     def _ask(self, query: LiteralString, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         return self._cursor.execute(query, parameters).fetchall()
 
-    def sign(self) -> tuple[int, bool]:
+    def sign(self, most: int) -> tuple[int, bool]:
         """Sign what has come, where all is as it was signed; return the size that is signed now, and whether anew.
+
+        Not more than ``most`` events are signed in all, unless more were before.
 
         The copy is written before the transaction ends: what anyone is shown is in the copy. Where it ends here, the
         next look finds the copy ahead of the database, and takes that checkpoint over.
@@ -238,8 +244,8 @@ class _Signing:
         if last is not None and last is not kept:
             self._insert(last)
         size = last.checkpoint.size if last else 0
-        up_to = min(self.reached.size, size + MOST)
-        if up_to == size:
+        up_to = min(self.reached.size, most, size + MOST)
+        if up_to <= size:
             if last is not None and last is kept and (copied is None or copied.note != last.note):
                 self._copy.write(last.note)
             return size, False

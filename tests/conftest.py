@@ -47,7 +47,7 @@ ROOM = 2**31
 """Bytes that must be free there; the databases of a run take a few hundred megabytes."""
 
 
-def _memory() -> Path | None:
+def memory() -> Path | None:
     """A folder whose files lie in memory, where there is one with room enough.
 
     Each test makes a database and drops it, and both wait for the disk for longer than most tests take. The server
@@ -66,7 +66,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
         return
     stack = ExitStack()
     config.add_cleanup(stack.close)
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tic-tests-", dir=_memory()))
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tic-tests-", dir=memory()))
     os.environ[SHARED_SERVER] = stack.enter_context(embedded_postgres(Path(folder) / "postgres"))
 
 
