@@ -34,6 +34,7 @@ from domain.application import (
     WrongKind,
 )
 from domain.decider import RuleViolation
+from domain.events import UnknownEvent
 from domain.games import RULESETS
 from domain.storage import DATABASE_AWAY
 
@@ -60,6 +61,7 @@ OUTCOMES: Final[tuple[tuple[str, type[BaseException] | tuple[type[BaseException]
     ("refused", NotHandled),
     ("undecided", Undecided),
     ("unavailable", DATABASE_AWAY),
+    ("newer_game", UnknownEvent),
 )
 """What becomes of a command that is neither ``accepted`` nor ``repeated``; else it has ``failed``."""
 

@@ -19,6 +19,7 @@ from domain.storage import Datastore, NoConnection
 from domain.ticitaire.rules import OpenTicitaire
 from projections.models import PROJECTIONS
 from projections.runner import Follower
+from tests.api.roles import house
 from tests.client import Client
 from tests.conftest import KEYRING, in_memory
 from tests.monitored import monitored
@@ -118,6 +119,20 @@ def test_a_server_whose_database_takes_no_writes_is_not_ready(read_only: Datasto
     assert pulse.parts() == {"database": {"ready": False, "reason": "it takes no writes"}}
 
 
+def test_the_role_of_servers_may_look_at_all_that_is_looked_at(
+    admin: psycopg.Connection, postgres: str, clock: Clock
+) -> None:
+    with house(admin, postgres) as home:
+        home.init()
+        with Datastore(home.apps_url) as datastore:
+            for projection in PROJECTIONS.values():
+                Follower(datastore, projection).create_tables()
+            pulse = pulse_of(datastore, clock)
+            pulse.look()
+            assert is_ready(pulse)
+            assert set(pulse.parts()) == {"database", *PROJECTIONS}
+
+
 # Those who follow
 
 
@@ -168,6 +183,22 @@ def test_a_follower_that_works_on_is_behind_by_the_oldest_event_that_it_lacks(
     assert pulse.last.behind["lobby"].seconds == 0
 
 
+def test_each_follower_is_behind_for_a_time_of_its_own(
+    pulse: Pulse, datastore: Datastore, games: Games, clock: Clock
+) -> None:
+    play(games)
+    pulse.look()
+    clock.now += 10
+    Follower(datastore, PROJECTIONS["lobby"]).step()
+    play(games)
+    pulse.look()
+    clock.now += 5
+    pulse.look()
+    assert pulse.last is not None
+    behind = {name: found.seconds for name, found in pulse.last.behind.items() if found is not None}
+    assert (behind["lobby"], behind["deadlines"]) == (5, 15)
+
+
 def test_with_no_bound_a_server_is_ready_however_far_behind(datastore: Datastore, games: Games, clock: Clock) -> None:
     pulse = pulse_of(datastore, clock, Bounds(seconds=0, events=0))
     play(games)
@@ -199,19 +230,20 @@ def test_the_tables_of_a_newer_program_are_not_this_ones_business(
 
 
 def test_an_older_backup_takes_the_log_back_and_nobody_is_behind(
-    pulse: Pulse, datastore: Datastore, games: Games, monkeypatch: pytest.MonkeyPatch
+    pulse: Pulse, datastore: Datastore, games: Games, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(games)
     pulse.look()
-    found = datastore.read
     positions = {name: [0, projection.version] for name, projection in PROJECTIONS.items()}
     row = {"log_end": 0, "read_only": False, "positions": positions, "signed": None}
     monkeypatch.setattr(datastore, "read", lambda *_: [row])
     pulse.look()
-    monkeypatch.setattr(datastore, "read", found)
-    assert is_ready(pulse)
     assert pulse.last is not None
     assert pulse.last.behind["lobby"] == Behind(0, 0.0)
+    clock.now += 100
+    monkeypatch.setattr(datastore, "read", lambda *_: [row | {"log_end": 1}])
+    pulse.look()
+    assert pulse.last.behind["lobby"] == Behind(1, 0.0)
 
 
 # What is answered

@@ -20,6 +20,7 @@ from api.observing import Observatory
 from api.signing import CheckpointFile
 from domain.application import Games, NotHandled, Outcome, Undecided
 from domain.decider import RuleViolation
+from domain.events import UnknownEvent
 from domain.gathering import asked
 from domain.notes import SigningKey
 from domain.storage import EventRecorder
@@ -110,6 +111,7 @@ def test_every_refusal_has_a_name_of_its_own_and_what_is_unknown_has_failed() ->
 
     assert outcome_of(RuleViolation("X", "K1", "No.")) == "violation"
     assert outcome_of(New()) == "refused"
+    assert outcome_of(UnknownEvent("from a newer program")) == "newer_game"
     assert outcome_of(ZeroDivisionError()) == "failed"
 
 

@@ -34,9 +34,7 @@ def settings(database_url: str, tmp_path: Path) -> dict[str, str]:
 def monitored_at(request: pytest.FixtureRequest, settings: dict[str, str]) -> Iterator[str]:
     """Where the metrics of a program can be read that runs as long as the test does, and is to end well."""
     words = [TIC, *request.param]
-    with subprocess.Popen(
-        words, env=settings, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as process:
+    with subprocess.Popen(words, env=settings, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         assert process.stderr is not None
         line = next(line for line in process.stderr if "metrics can be read" in line)
         found = re.search(r"http://[0-9.:]+", line)

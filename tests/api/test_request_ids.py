@@ -81,6 +81,11 @@ async def test_what_is_logged_in_a_thread_for_a_request_bears_its_id(
     assert [line["request_id"] for line in lines if line["event"] == "looked up in a thread"] == [OURS]
 
 
+async def test_after_a_request_nothing_is_bound_any_more(client: Client) -> None:
+    await client.http.get("/readyz", headers={"X-Request-Id": OURS})
+    assert get_contextvars() == {}
+
+
 @pytest.fixture
 async def broken(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Client]:
     """A client of a server that can't tell a game's last event."""
