@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -35,9 +36,10 @@ from projections.runner import Follower
 from tests.api.postgres_folders import eventually
 from tests.conftest import KEYRING, memory
 from tests.faults.house import House, Tell
-from tests.faults.load import PATIENCE, loaded
+from tests.faults.load import PATIENCE, Mix, loaded
 from tests.faults.log import log_of
 from tests.faults.standby import Cluster, Node, cluster, missing
+from tests.faults.subscriber import Subscriber
 from tests.logged import caught_up
 
 ADA = UUID(int=1)
@@ -230,15 +232,26 @@ async def test_a_standby_takes_over_under_load_and_nothing_that_was_acknowledged
     settings = {"TIC_LOG_KEY_FILE": str(key), "TIC_CHECKPOINT_FILE": str(copy)}
     async with House(both.url, tmp_path, tell, **settings) as house:
         servers = await asyncio.gather(house.serve(), house.serve())
-        async with loaded([server.url for server in servers], seed=17) as load:
+        async with loaded([server.url for server in servers], seed=17, mix=Mix(length=10_000)) as load:
             await load.until(acknowledged=BETWEEN)
             assert await asyncio.to_thread(eventually, copy.exists, PATIENCE)
-            await asyncio.to_thread(both.first.kill)
-            signed = read_checkpoint(copy.read_text(), KEY.public)
-            await load.until_unknown(LEFT_OPEN)
-            await asyncio.to_thread(both.second.promote)
-            await load.until(acknowledged=BETWEEN)
+            told, games = load.histories, sorted(load.games.items())
+            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+                subscribers = [
+                    (Subscriber(f"subscriber {number}", *game, told), server.url)
+                    for number, (server, game) in enumerate(product(servers, games))
+                ]
+                for subscriber, url in subscribers:
+                    group.create_task(subscriber.hear_all([url]))
+                await asyncio.gather(*(subscriber.hearing.wait() for subscriber, _ in subscribers))
+                await asyncio.to_thread(both.first.kill)
+                signed = read_checkpoint(copy.read_text(), KEY.public)
+                await load.until_unknown(LEFT_OPEN)
+                await asyncio.to_thread(both.second.promote)
+                await load.until(acknowledged=BETWEEN)
+                await load.close_games()
         house.judge("primary killed, standby promoted", load)
+        assert {piece.ended for piece in told.heard} <= {"complete", "UNAVAILABLE"}
         log = Tree(leaf_hash(row.data) for row in log_of(both.url))
         assert log.root(signed.size) == signed.root
 
