@@ -21,7 +21,7 @@ from api import readers
 from api.readers import Listener, Onlooker, Reader, Watcher, closes_the_record
 from api.sharing import Edition, Offer
 from domain.datastore import TIMELINE
-from domain.events import Event, read_event
+from domain.events import Event, UnknownEvent, read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
 from domain.storage import DATABASE_AWAY, PersistenceError
@@ -62,7 +62,7 @@ _STATES: Final = "SELECT notification_id, state FROM public.game_events WHERE no
 def _read(state: bytes) -> Event | None:
     try:
         return read_event(bytes(state), FACT_TYPES)
-    except ValueError:  # from a newer server: its subscribers learn it when they read on, the others go on
+    except (ValueError, UnknownEvent):  # its subscribers learn it when they read on, the others go on
         return None
     except Exception:
         _logger.exception("an event can't be read")  # nor can its subscribers, who are told; the others go on

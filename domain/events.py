@@ -46,7 +46,7 @@ FactTypes = Mapping[str, type[Fact]]
 """Every fact by its topic."""
 
 
-class UnknownEvent(ValueError):
+class UnknownEvent(Exception):
     """A newer program has written this: a fact, a version of a fact, or rules that this one does not know."""
 
 

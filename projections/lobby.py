@@ -312,7 +312,8 @@ class LobbyQueries:
         if joinable:
             conditions.append(SQL(JOINABLE))
         query = SQL(
-            "SELECT g.*,"
+            "SELECT g.game, g.position, g.kind, g.ruleset, g.status, g.host, g.takes, g.private, g.opened_at,"
+            " g.changed_at, g.version, g.ending, g.label, g.closed,"
             " ARRAY(SELECT player FROM read_models.lobby_players p"
             " WHERE p.game = g.game ORDER BY joined) AS players,"
             " ARRAY(SELECT player FROM read_models.lobby_players p"
