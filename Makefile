@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test test-uncounted test-faults lint types contracts schema generate lock bench clean
+.PHONY: help install serve test test-uncounted test-faults lint types contracts schema generate lock secrets image-check image-try \
+  bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -21,9 +22,9 @@ serve: $(STAMP) ## start the server (on an embedded PostgreSQL unless DATABASE_U
 
 # Counting lines makes the rules four times as slow. They are counted by the domain's own tests, without those that play or
 # search through generated games, or run other programs: the floor stands without them.
-OUTSIDE := tests/api tests/projections tests/servers tests/docs tests/faults/test_checker.py tests/test_readme.py
+OUTSIDE := tests/api tests/docker tests/projections tests/servers tests/docs tests/faults/test_checker.py tests/test_readme.py
 GENERATED := $(wildcard $(patsubst %,tests/domain/*/test_%.py,properties secrecy hints must_lay counts counting legality) \
-  $(patsubst %,tests/domain/test_%.py,archive awaits entropy_games forgeries merkle_oracles results) \
+  $(patsubst %,tests/domain/test_%.py,archive awaits entropy_games forgeries hostile_records merkle_oracles results) \
   tests/domain/tickle/test_scoring.py)
 UNCOUNTED := $(OUTSIDE) $(GENERATED)
 
@@ -65,9 +66,25 @@ schema: $(STAMP) ## compare schema.graphql and docs/events.schema.json with the 
 bench: $(STAMP) ## run the benchmarks (minutes; print ratios)
 	$(BIN)/python -m benchmarks
 
-lock: ## compile requirements.lock anew (needs uv; writes no addresses)
-	uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes \
-	  --no-header --no-emit-index-url --no-emit-find-links --no-annotate --quiet --output-file requirements.lock
+# Addresses stay out of them, and what an image is made of is pinned as everything else is.
+COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-emit-index-url --no-emit-find-links --no-annotate --quiet
+
+lock: ## compile requirements.lock, and those of the image, anew (needs uv; writes no addresses)
+	$(COMPILE) pyproject.toml --extra embedded --extra telemetry --group dev --output-file requirements.lock
+	$(COMPILE) pyproject.toml --extra telemetry --constraint requirements.lock --output-file docker/requirements.lock
+	$(COMPILE) --group build --constraint requirements.lock --output-file docker/build.lock
+
+secrets: $(STAMP) ## make the secrets of docker/compose.yaml, each once: make secrets NAME=tic.example/log
+	@TIC="$(abspath $(BIN))/tic" docker/secrets.sh $(NAME)
+
+image-check: $(STAMP) ## what can be said of the image without building it: hadolint, the schema of compose, shellcheck
+	$(BIN)/hadolint docker/Dockerfile docker/standin/Containerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
+	@if [ -x $(BIN)/shellcheck ]; then $(BIN)/shellcheck docker/*.sh docker/*/*.sh; else echo "no shellcheck for this machine"; fi
+
+image-try: $(STAMP) ## build the image, play on it, stop it (as root, with podman; see docs/operations.md)
+	PYTHON="$(abspath $(BIN))/python" docker/try.sh
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

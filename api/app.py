@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 import strawberry
 import structlog
+from prometheus_client import Metric
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
+from api import readings
 from api.accounts import TOKENS_CHANNEL, Accounts
 from api.archive_routes import archive_routes
 from api.context import Context, Standings, World
 from api.database import prepare
 from api.endpoint import GraphQLEndpoint
 from api.erasing import Erasure
-from api.faults import Unavailable
+from api.faults import Internal, Unavailable
+from api.health import Bounds, Pulse, health_routes
 from api.live import Live, patiently, stopped
 from api.log_routes import log_routes
+from api.metrics import Metrics
+from api.monitoring import monitored
+from api.observing import Observatory
 from api.proving import Prover
 from api.records import records_route
+from api.requests import Requests, Uncounted, request_id_of
 from api.schema import DOCUMENTS, KINDS, LIMITS, schema
 from api.seams import Seams
 from api.settings import Settings
 from api.signing import Signer, Signing
 from api.subscriptions import PUBLIC
+from api.telemetry import tracing_of
 from api.timekeeper import Timekeeper
 from domain.application import CONNECTIONS, Games
 from domain.events import Event
@@ -66,8 +76,12 @@ class _House:
     ) -> None:
         self.settings: Final = settings
         self.url: Final = url
+        """Of the database itself, also where there is a pooler."""
         self.keys: Final = keys
         self.signing: Final = signing
+        self.metrics: Final = Metrics() if settings.metrics_port is not None else None
+        self.tracing: Final = tracing_of(os.environ)
+        instruments = [each for each in (self.metrics, self.tracing) if each is not None]
         self.endpoint: Final = GraphQLEndpoint(
             served,
             context=self.context,
@@ -75,8 +89,12 @@ class _House:
             graphiql=settings.graphiql,
             public=PUBLIC,
             documents=DOCUMENTS if served is schema else None,
+            observatory=Observatory(*instruments, parents=self.tracing is not None),
         )
         self.world: World | None = None
+        self.pulse: Pulse | None = None
+        self.monitored_at: str | None = None
+        """The address at which metrics can be read, while they can."""
         self.hints: Final = Hints(url)
         self._tokens: Final = asyncio.Event()
         """Set where tokens may have been revoked."""
@@ -91,12 +109,19 @@ class _House:
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
         # One for everyone who may want one, so that nobody waits for another: the threads that read, those of the
-        # commands, the followers for their steps, the timekeeper, the signer; and one more.
-        connections = self.settings.threads + CONNECTIONS + STEPS_AT_ONCE + 3
-        datastore = Datastore(self.url, connections=connections)
+        # commands, the followers for their steps, the timekeeper, the signer, the pulse; and one more.
+        connections = self.settings.threads + CONNECTIONS + STEPS_AT_ONCE + 4
+        pooler = self.settings.pooler
+        datastore = Datastore(pooler or self.url, connections=connections, pooled=pooler is not None)
         async with AsyncExitStack() as stack:
             stack.callback(datastore.close)
-            world, following, timekeeper, signer = await asyncio.to_thread(self._build, datastore)
+            direct = datastore
+            if pooler is not None:
+                direct = Datastore(self.url, connections=1)
+                stack.callback(direct.close)
+            if self.tracing is not None:
+                stack.push_async_callback(asyncio.to_thread, self.tracing.close)
+            world, following, timekeeper, signer, pulse = await asyncio.to_thread(self._build, datastore, direct)
             stack.push_async_callback(asyncio.to_thread, world.close)  # it waits for commands under way
             self.hints.on(CHANNEL, world.live.wake)
             self.hints.on(TOKENS_CHANNEL, self._tokens.set)
@@ -107,15 +132,25 @@ class _House:
             stack.push_async_callback(_started(timekeeper.run))
             if signer is not None:
                 stack.push_async_callback(_started(signer.run))
+            stack.push_async_callback(_started(pulse.run))
             for running in (world.live.run, self._watch_tokens, self.hints.run):
                 stack.push_async_callback(stopped, asyncio.create_task(kept_running(running)))
-            self.world = world
+            if self.metrics is not None:
+                readings = partial(_readings, world, pulse, datastore, timekeeper, signer)
+                stack.callback(self.metrics.add(readings))
+                host, port = self.settings.metrics_host, self.settings.metrics_port or 0
+                showing = monitored(self.metrics, lambda: self.pulse, host=host, port=port)
+                self.monitored_at = await stack.enter_async_context(showing)
+            self.world, self.pulse = world, pulse
             try:
                 yield
             finally:
-                self.world = None
+                self.world = self.pulse = None
 
-    def _build(self, datastore: Datastore) -> tuple[World, list[Follower], Timekeeper, Signer | None]:
+    def _build(
+        self, datastore: Datastore, direct: Datastore
+    ) -> tuple[World, list[Follower], Timekeeper, Signer | None, Pulse]:
+        """Put together what runs; what holds a lock over several transactions asks the database ``direct``."""
         prepare(datastore)
         recorder = EventRecorder(datastore)
         recorder.appended = self.hints.tell
@@ -124,12 +159,12 @@ class _House:
         make_tables(datastore, PROJECTIONS.values())
         turns = threading.Semaphore(STEPS_AT_ONCE)
         following = [Follower(datastore, projection, turns=turns) for projection in PROJECTIONS.values()]
-        games = Games(recorder, vault)
+        games = Games(recorder, vault, observer=self.metrics)
         timekeeper = Timekeeper(datastore, games)
         live = Live(self.url, self._past, self._newest)
         lobby = LobbyQueries(datastore)
         seams, threads = Seams(datastore, lobby, games), self.settings.threads
-        signer = Signer(datastore, *self.signing) if self.signing else None
+        signer = Signer(direct, *self.signing) if self.signing else None
         prover = Prover(
             datastore, refusal=lambda: signer.refusal if signer else None, key=signer.key if signer else None
         )
@@ -146,10 +181,14 @@ class _House:
             kinds=KINDS,
             threads=threads,
         )
-        return world, following, timekeeper, signer
+        bounds = Bounds(self.settings.ready_lag_seconds, self.settings.ready_lag_events)
+        pulse = Pulse(datastore, PROJECTIONS.values(), bounds=bounds if self.settings.follow else None)
+        pulse.look()
+        return world, following, timekeeper, signer, pulse
 
     async def end_streams(self) -> None:
         """End every socket and event stream: the server is about to stop, and they would hold it up."""
+        self.pulse = None  # not ready any more
         await self.endpoint.close(1001, "The server is stopping: connect again soon")
 
     async def _past(self, game: UUID, after: int, first: int) -> tuple[Event, ...]:
@@ -215,8 +254,18 @@ def _started(run: Callable[[threading.Event], None]) -> Callable[[], Awaitable[N
     return end
 
 
-async def _healthy(_: Request) -> Response:
-    return PlainTextResponse("ok\n")
+def _readings(
+    world: World, pulse: Pulse, datastore: Datastore, timekeeper: Timekeeper, signer: Signer | None
+) -> Iterator[Metric]:
+    yield from readings.following(pulse, datastore, signer)
+    yield from readings.serving(world, timekeeper)
+
+
+async def _failed(request: Request, _: Exception) -> Response:
+    """Answer what no other route had an answer for; whoever raised it is logged further out."""
+    fault, request_id = Internal(), request_id_of(request.scope)
+    content = {"code": fault.code, "message": fault.message, "requestId": request_id}
+    return JSONResponse(content, fault.status, headers={"cache-control": "no-store", "x-request-id": request_id})
 
 
 async def _to_graphql(_: Request) -> Response:
@@ -241,18 +290,24 @@ def create_app(
         CORSMiddleware,
         allow_origins=settings.cors_origins,
         allow_methods=["GET", "POST"],
-        allow_headers=["Accept", "Authorization", "Content-Type", "X-Request-Id"],
+        allow_headers=["Accept", "Authorization", "Content-Type", "X-Request-Id", "traceparent"],
         expose_headers=["ETag", "X-Request-Id"],
     )
     routes = [
         Route("/", _to_graphql),
-        Route("/healthz", _healthy),
+        *health_routes(lambda: house.pulse),
         records_route(lambda: house.world),
         *archive_routes(lambda: house.world),
         *log_routes(lambda: house.world),
         Route(GRAPHQL_PATH, house.endpoint),
         WebSocketRoute(GRAPHQL_PATH, house.endpoint),
     ]
-    app = Starlette(routes=routes, middleware=[cors], lifespan=lifespan)
+    named = Middleware(
+        Requests,
+        routes={route.endpoint: route.path for route in routes if isinstance(route, Route)},
+        counting=house.metrics or Uncounted(),
+    )
+    app = Starlette(routes=routes, middleware=[named, cors], exception_handlers={Exception: _failed}, lifespan=lifespan)
     app.state.end_streams = house.end_streams
+    app.state.monitored_at = lambda: house.monitored_at
     return app

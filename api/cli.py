@@ -5,12 +5,10 @@ Commands import for themselves what knows GraphQL or the web: that takes longer 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -33,12 +31,11 @@ from api.logs import configure_logs
 from api.record_commands import record_app
 from api.settings import KeyFile, LogFormat, Settings, SettingsError, must_be_replaceable, write_keys
 from api.shell import answering, datastore_of, err, fail, must_answer, out, progress_bar
-from api.signing import Signer
+from api.upkeep_commands import upkeep_app
 from domain.application import Games
 from domain.catalogue import catalogue
-from domain.storage import CHANNEL, DATABASE_AWAY, Datastore, EventRecorder, PersistenceError
+from domain.storage import DATABASE_AWAY, Datastore, EventRecorder, PersistenceError
 from domain.vault import Keyring, SealError, ServerKey, Vault
-from projections.hints import Hints
 from projections.lobby import Lobby, LobbyQueries
 from projections.models import PROJECTIONS
 from projections.runner import Follower, make_tables
@@ -56,6 +53,7 @@ app.add_typer(key_app, name="key")
 app.add_typer(token_app, name="token")
 app.add_typer(player_app, name="player")
 app.add_typer(db_app, name="db")
+db_app.add_typer(upkeep_app)
 app.add_typer(project_app, name="project")
 app.add_typer(log_app, name="log")
 app.add_typer(record_app)
@@ -90,6 +88,8 @@ def serve(
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     address = host or settings.host, settings.port if port is None else port
     _must_be_free(*address)
+    if settings.metrics_port is not None:
+        _must_be_free(settings.metrics_host, settings.metrics_port, "set TIC_METRICS_PORT")
     if settings.database_url is None:
         err.print(f"Starting PostgreSQL in {settings.folder} ...")
     with answering(settings, create=True) as url:
@@ -112,12 +112,12 @@ def serve(
             raise SystemExit(3)
 
 
-def _must_be_free(host: str, port: int) -> None:
+def _must_be_free(host: str, port: int, next_step: str = "tic serve --port 8001") -> None:
     """Fail where the port can't be had: before a database is started for nothing."""
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
-        fail(f"can't listen on {host}, port {port}: {error.strerror or error}. Name another: tic serve --port 8001")
+        fail(f"can't listen on {host}, port {port}: {error.strerror or error}. Name another: {next_step}")
 
 
 @key_app.command("new")
@@ -295,12 +295,12 @@ def db_init(
 ) -> None:
     """Make all tables, and a role that may append to the log and not change it. Run it with the owner's DATABASE_URL.
 
-    Run it again after each upgrade: what is there already stays.
+    It may be run again at any time: what is there already stays. For upgrades there is `tic db migrate`.
     """
     settings = Settings.load()
     if settings.database_url is None:
         fail("DATABASE_URL must name the database and the role that is to own it. The embedded one needs no roles")
-    url = settings.database_url.get_secret_value()
+    url = (settings.database_direct_url or settings.database_url).get_secret_value()
     password = _password(app_password_file) if app_password_file else None
     configure_logs(settings.log_format)
     must_answer(url)
@@ -365,10 +365,10 @@ NameArgument = Annotated[
 ]
 
 
-def _follower(datastore: Datastore, name: str) -> Follower:
+def _follower(datastore: Datastore, name: str, *, keep_older: bool = False) -> Follower:
     prepare(datastore)
     follower = Follower(datastore, PROJECTIONS[name])
-    follower.create_tables()
+    follower.create_tables(keep_older=keep_older)
     return follower
 
 
@@ -386,7 +386,7 @@ def project_rebuild(name: NameArgument = EVERY_MODEL) -> None:
     with answering(settings) as url:
         with closing(Datastore(url, connections=2)) as datastore:
             for each in names:
-                _follower(datastore, each)
+                _follower(datastore, each, keep_older=True)  # older servers show those until the new are whole
         with progress_bar() as progress:
             tasks = {each: progress.add_task(f"Rebuilding {each}", total=None) for each in names}
 
@@ -409,27 +409,12 @@ def project_run() -> None:
     settings = Settings.load()
     configure_logs(settings.log_format)
     signal.signal(signal.SIGTERM, _stop)
-    with answering(settings) as url, closing(Datastore(url, connections=len(PROJECTIONS) + 2)) as datastore:
-        signing, hints, stop = signing_of(settings), Hints(url), threading.Event()
-        followers = [_follower(datastore, name) for name in PROJECTIONS]
-        for follower in followers:
-            hints.on(CHANNEL, follower.wake)
-        running = [follower.run for follower in followers]
-        if signing is not None:
-            running.append(Signer(datastore, *signing).run)
-        threads = [threading.Thread(target=run, args=(stop,)) for run in running]
-        try:
-            for thread in threads:
-                thread.start()
-            err.print(f"Following the log for {', '.join(PROJECTIONS)}. Stop it with Ctrl-C.")
-            if signing is None:
-                err.print(UNSIGNED)
-            asyncio.run(hints.run())
-        finally:
-            stop.set()
-            for thread in threads:
-                if thread.is_alive():
-                    thread.join()
+    if settings.metrics_port is not None:
+        _must_be_free(settings.metrics_host, settings.metrics_port, "set TIC_METRICS_PORT")
+    from api.following import follow_until_stopped
+
+    with answering(settings) as url:
+        follow_until_stopped(settings, url, tell=err.print)
 
 
 @app.command("schema")

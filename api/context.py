@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -106,12 +107,22 @@ class World:
         self.kinds: Final = kinds
         """How each kind of game is shown."""
         self.facts: Final = {fact: presenter for kind in kinds.values() for fact, presenter in kind.facts.items()}
+        self.calls = 0
+        """How many calls of ``blocking`` are under way, in threads or waiting for one."""
+        self.threads: Final = threads
+        """How many can be in threads at a time."""
         self._threads: Final = ThreadPoolExecutor(threads, thread_name_prefix="tic")
         self._arrivals: Final = Arrivals()
 
     async def blocking(self, call: Callable[[], T]) -> T:
         """Run what waits for the database, or computes for long, off the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        self.calls += 1
+        try:
+            # In the caller's context: what is logged there bears the id of his request.
+            run = contextvars.copy_context().run
+            return await asyncio.get_running_loop().run_in_executor(self._threads, run, call)
+        finally:
+            self.calls -= 1
 
     async def _patiently(self, call: Callable[[], T]) -> T:
         return await patiently(lambda: self.blocking(call))

@@ -8,9 +8,6 @@ one role, as with the embedded database, the log's trigger still refuses every c
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -21,18 +18,14 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow
 from psycopg.sql import SQL, Identifier, Literal
 
-from api import accounts, timekeeper
-from api.privileges import TABLES, appenders, grant, lacks, makers, oversteps, take_room
-from domain import vault
-from domain.log_tables import TRIGGERS, create_log, is_guarded
+from api.privileges import appenders, grant, lacks, makers, oversteps, take_room
+from api.standing import NotSetUp, Standing, must_be_usable, must_not_be_newer, standing
+from api.upgrading import be_owner, make, patiently, prepare_tables, refused
 from domain.storage import Datastore
 from projections.tables import BUILD, LIVE, drop_things, make_schemas, others_things, when_free
 
 __all__ = ["AppRole", "NotSetUp", "Standing", "check", "init", "may_show_password", "prepare", "prepare_tables"]
 __all__ += ["standing", "url_as"]
-
-VERSION: Final = 1
-"""Of all that is made here. It is noted in the database, so that nothing is made anew at each start."""
 
 LONGEST_NAME: Final = 63
 """Bytes; PostgreSQL cuts off what is longer."""
@@ -43,70 +36,7 @@ _OF_THE_SERVER: Final[tuple[str, ...]] = (
 )
 """What a URL says of the server, and not of the role."""
 
-_UNGUARDED: Final = f"The trigger {' or '.join(TRIGGERS)}, which keeps the log append-only, is missing or disabled"
-
-_LOCK_WAIT: Final = "5s"
-"""How long the making of tables waits for writers. Others wait behind it, so it gives up and can be tried again."""
-
-_STANDING: Final = """
-SELECT current_user::text AS role, current_database()::text AS database,
-       pg_get_userbyid(d.datdba)::text AS database_owner, pg_get_userbyid(log.relowner)::text AS owner,
-       coalesce(pg_has_role(log.relowner, 'MEMBER'), false) AS owns,
-       coalesce(substring(obj_description(log.oid, 'pg_class') FROM 'set-up ([0-9]+)')::integer, 0) AS version,
-       ARRAY(SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass('public.' || name) IS NULL) AS missing,
-       (SELECT bool_and(to_regclass(name) IS NOT DISTINCT FROM to_regclass('public.' || name))
-          FROM unnest(%s::text[]) AS name) AS found
-  FROM pg_database AS d LEFT JOIN pg_class AS log ON log.oid = to_regclass('public.game_events')
- WHERE d.datname = current_database()
-"""
-
-
 _logger: Final = structlog.get_logger(__name__)
-
-
-class NotSetUp(Exception):
-    """The database lacks what this role needs of it; the message says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Who is connected, and what that role finds."""
-
-    role: str
-    database: str
-    database_owner: str
-    owner: str | None
-    """Whose the log is; None where there is no log."""
-    owns: bool
-    """Whether the role may act as the owner."""
-    version: int
-    """Of what was set up; 0 where that was never noted."""
-    missing: list[str]
-    """The tables that are not there."""
-    found: bool
-    """Whether the tables' bare names lead to them."""
-    guarded: bool
-    """Whether the triggers that keep the log and its checkpoints are on."""
-
-    @property
-    def up_to_date(self) -> bool:
-        """Whether all is there as this program makes it."""
-        return self.owner is not None and self.version == VERSION and not self.missing and self.guarded
-
-    @property
-    def remedy(self) -> str:
-        """What to do about a database that is not set up for the role."""
-        owner = self.owner or f"{self.database_owner}, or of another who may create tables in it"
-        role = "ROLE" if self.role in {self.owner, self.database_owner} else shlex.quote(self.role)
-        return f"Run `tic db init --app-role {role}` with the DATABASE_URL of {owner}"
-
-
-def standing(cursor: Cursor[DictRow]) -> Standing:
-    """Return who is connected and what that role finds."""
-    row = cursor.execute(_STANDING, (list(TABLES), list(TABLES))).fetchone()
-    if row is None:
-        raise LookupError("the database does not know itself")
-    return Standing(**row, guarded=is_guarded(cursor))
 
 
 def prepare(datastore: Datastore) -> None:
@@ -147,32 +77,6 @@ def _must_have_read_models(cursor: Cursor[DictRow], found: Standing) -> None:
     )
 
 
-def prepare_tables(datastore: Datastore) -> None:
-    """Have ready what is needed without the read models.
-
-    Raises:
-        NotSetUp, PersistenceError: as ``prepare``.
-    """
-    with datastore.transaction() as cursor:
-        found = _usable(cursor)
-    if not found.up_to_date:
-        with datastore.alone() as cursor, _refused(found):
-            _make(cursor, _usable(cursor))  # another may have made it meanwhile, or a newer program
-
-
-def _usable(cursor: Cursor[DictRow]) -> Standing:
-    """Return what the role finds: all that it needs, or what it may make itself.
-
-    Raises:
-        NotSetUp: neither.
-    """
-    found = standing(cursor)
-    _must_not_be_newer(found)
-    if found.owner is not None and not found.owns:
-        _must_be_usable(cursor, found)
-    return found
-
-
 def _whose(cursor: Cursor[DictRow], role: str, *, makers_too: bool) -> list[str]:
     """Return which other roles have something in the schemas of the read models; or may put it there, if asked.
 
@@ -194,10 +98,10 @@ def check(datastore: Datastore) -> tuple[Standing, list[str]]:
     """
     with datastore.transaction() as cursor:
         found = standing(cursor)
-        _must_not_be_newer(found)
+        must_not_be_newer(found)
         if found.owns and found.up_to_date:
             return found, []
-        _must_be_usable(cursor, found)
+        must_be_usable(cursor, found)
         _must_have_read_models(cursor, found)
         return found, oversteps(cursor, found.role)
 
@@ -268,13 +172,13 @@ def init(datastore: Datastore, role: str, *, password: str | None, take_over: bo
         TablesHeld: someone stays in read models that are to be dropped.
         PersistenceError: the database is away, or said no.
     """
-    return when_free(lambda: _init(datastore, role, password, take_over=take_over))
+    return patiently(lambda: when_free(lambda: _init(datastore, role, password, take_over=take_over)))
 
 
 def _init(datastore: Datastore, role: str, password: str | None, *, take_over: bool) -> AppRole:
     with datastore.alone() as cursor:
         found = standing(cursor)
-        _must_not_be_newer(found)
+        must_not_be_newer(found)
         if found.owner is not None and not found.owns:
             raise NotSetUp(f"The log belongs to {found.owner}: run this with the DATABASE_URL of that role")
         if role in {found.role, found.owner}:
@@ -290,12 +194,14 @@ def _init(datastore: Datastore, role: str, password: str | None, *, take_over: b
             )
         if _is_superuser(cursor, role):
             raise NotSetUp(f"{role} is a superuser, whom no privilege binds: servers need a role of their own")
-        with _refused(found):
-            _make(cursor, found)  # first: whoever may not do this need not be given a role for servers
+        fresh = found.owner is None  # with no server that knows fewer steps
+        steps = [step for step in found.pending if fresh or not step.contracts]
+        with refused(found):
+            make(cursor, found, steps)  # first: whoever may not do this need not be given a role for servers
             make_schemas(cursor)
             cursor.execute("RESET ROLE")  # the connected role may create roles, and the owner perhaps not
             made, password_set = _have_role(cursor, found, role, password)
-            _be_owner(cursor, found)
+            be_owner(cursor, found)
             take_room(cursor, makers(cursor, role))
             if things := others_things(cursor, role):
                 drop_things(cursor, things)  # a server of the role fills its own from the log
@@ -330,69 +236,3 @@ def _have_role(cursor: Cursor[DictRow], found: Standing, role: str, password: st
             f" CREATE ROLE {name} LOGIN PASSWORD '...'; then run this again"
         ) from None
     return not there, password is not None
-
-
-def _make(cursor: Cursor[DictRow], found: Standing) -> None:
-    """Be the log's owner from now on, make what is missing, and note the version."""
-    _be_owner(cursor, found)
-    if found.up_to_date:
-        return
-    if found.version == VERSION and not found.guarded:
-        _logger.warning(f"{_UNGUARDED}; it is made anew", database=found.database, owner=found.owner)
-    cursor.execute(SQL("SET LOCAL lock_timeout = {}").format(_LOCK_WAIT))
-    create_log(cursor)
-    for tables in (vault.TABLES, accounts.TABLES, timekeeper.TABLES):
-        cursor.execute(tables)
-    note = f"The events of all games. Append-only: no row is ever changed or deleted. (tic, set-up {VERSION})"
-    cursor.execute(SQL("COMMENT ON TABLE public.game_events IS {}").format(note))
-
-
-def _be_owner(cursor: Cursor[DictRow], found: Standing) -> None:
-    """Act as the owner until the transaction ends, so that all is his, whoever is connected."""
-    if found.owner not in {None, found.role}:
-        cursor.execute(SQL("SET LOCAL ROLE {}").format(Identifier(found.owner or "")))
-
-
-def _must_not_be_newer(found: Standing) -> None:
-    if found.version > VERSION:
-        raise NotSetUp(
-            f"The database {found.database} was set up by a newer program (set-up {found.version}; this one knows"
-            f" {VERSION}). Start that one"
-        )
-
-
-def _must_be_usable(cursor: Cursor[DictRow], found: Standing) -> None:
-    if found.version == VERSION and not found.guarded:
-        raise NotSetUp(
-            f"{_UNGUARDED}. Only {found.owner}, who owns the log of {found.database}, or a superuser can have done"
-            f" that: find out who, and whether events were changed. {found.remedy}: it makes the trigger anew"
-        )
-    if found.version == VERSION and found.missing:
-        raise NotSetUp(f"The database {found.database} lacks {', '.join(found.missing)}. {found.remedy}")
-    if not found.up_to_date:
-        told = f"set-up {found.version}" if found.version else "no set-up, or that of an earlier program"
-        raise NotSetUp(f"The database {found.database} has {told}; this program needs set-up {VERSION}. {found.remedy}")
-    if missing := lacks(cursor, found.role):
-        raise NotSetUp(f"The role {found.role} may not do what a server does. {found.remedy}. Missing: {missing[0]}")
-    if not found.found:
-        raise NotSetUp(
-            f"The role {found.role} has a search_path that does not lead to the schema public first."
-            " Leave it out of DATABASE_URL, and see ALTER ROLE ... RESET search_path"
-        )
-
-
-@contextmanager
-def _refused(found: Standing) -> Iterator[None]:
-    """Say what to do where the database refuses to make something."""
-    try:
-        yield
-    except errors.InsufficientPrivilege as error:
-        said = error.diag.message_primary
-        raise NotSetUp(
-            f"The database {found.database} is not set up, and the role {found.role} may not do it ({said})."
-            f" {found.remedy}"
-        ) from error
-    except errors.LockNotAvailable as error:
-        raise NotSetUp(
-            f"The database {found.database} is not set up yet, and others hold its tables. Try again in a moment"
-        ) from error

@@ -21,9 +21,13 @@ import strawberry
 from graphql import (
     DocumentNode,
     ExecutionResult,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLError,
     GraphQLSchema,
     GraphQLSyntaxError,
+    InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
     create_source_event_stream,
@@ -41,6 +45,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from api.faults import BadRequest, ParseFailed, QueryTooComplex, ValidationFailed, fault_of, note_absence, told
 from api.limits import Limits, weigh
+from api.observing import observed
 from api.sharing import Edition, Encoding, Encodings, Feed, Offer, Reach, reach_of
 
 __all__ = ["Documents", "NotExecuted", "Operation", "Operations", "Parameters", "Prepared", "encoded", "response"]
@@ -93,6 +98,8 @@ class Prepared:
     """The variables that they take."""
     reaches: Mapping[str | None, Reach]
     """What the results of its subscriptions depend on."""
+    tops: Mapping[str | None, tuple[str, ...]]
+    """The schema's names of the fields at the top of each, sorted."""
     number: int = field(default_factory=partial(next, _numbers))
     """No other has it: what is kept under it does not keep the document."""
 
@@ -106,6 +113,11 @@ class Operation:
     name: str | None
     variables: dict[str, Any]
     """Those that it declares: whatever else was sent is not kept."""
+
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """The schema's names of the fields at its top."""
+        return self.prepared.tops[self.name]
 
 
 def response(result: ExecutionResult, request_id: str, limits: Limits) -> dict[str, Any]:
@@ -226,6 +238,7 @@ class Documents:
                 for name, node in operations.items()
                 if node.operation is OperationType.SUBSCRIPTION
             },
+            {name: _tops(document, node) for name, node in operations.items()},
         )
 
     def _validate(self, document: DocumentNode) -> list[GraphQLError]:
@@ -237,6 +250,24 @@ class Documents:
         except (AttributeError, KeyError):
             # its rule for @oneOf looks variables up in the operation visited last, and a fragment may come before any
             return [GraphQLError("A @oneOf input object in a fragment must not take its value from a variable.")]
+
+
+def _tops(document: DocumentNode, operation: OperationDefinitionNode) -> tuple[str, ...]:
+    """Return the names of the fields that a valid operation selects at its top; a fragment is entered once."""
+    fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
+    found: set[str] = set()
+    entered: set[str] = set()
+    left = [*operation.selection_set.selections]
+    while left:
+        node = left.pop()
+        if isinstance(node, FieldNode):
+            found.add(node.name.value)
+        elif isinstance(node, InlineFragmentNode):
+            left += node.selection_set.selections
+        elif isinstance(node, FragmentSpreadNode) and node.name.value not in entered:
+            entered.add(node.name.value)
+            left += fragments[node.name.value].selection_set.selections
+    return tuple(sorted(found))
 
 
 class Operations:
@@ -318,7 +349,10 @@ class Operations:
         awaited, it may be offered instead of yielded.
         """
         if operation.kind is not OperationType.SUBSCRIPTION:
-            yield self._encoding(await self.execute(operation, context), request_id).text
+            body = response(await self.execute(operation, context), request_id, self._limits)
+            if (observation := observed()) is not None:
+                observation.answered(body.get("errors"))
+            yield encoded(body).decode()
             return
         # What is not needed again is dropped before a response is awaited: that may take hours, and thousands wait.
         source = await self._source(operation, context)

@@ -6,12 +6,10 @@ request id.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from functools import lru_cache
-from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -27,6 +25,8 @@ from structlog.contextvars import bind_contextvars, reset_contextvars
 from api.documents import Documents, NotExecuted, Operation, Operations, Parameters, encoded, response
 from api.faults import BadRequest, BodyTooLarge, Fault, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
+from api.observing import Observation, Observatory
+from api.requests import request_id_of
 from api.sockets import ContextOf, OpenStreams, Shared, Socket, bearer, digest_of
 
 __all__ = ["GraphQLEndpoint", "Limits"]
@@ -38,7 +38,6 @@ _HTML: Final = "text/html"
 
 _ALLOW: Final = {"Allow": "GET, POST, OPTIONS"}
 _ALLOW_POST: Final = {"Allow": "POST"}
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _MOST_URL_PARAMETERS = 16  # GraphQL knows four
 
 _Headers = Mapping[str, str]
@@ -51,7 +50,8 @@ class GraphQLEndpoint:
     `context` makes what resolvers find in `info.context`, once for every operation; see `ContextOf`. `graphiql` says
     whether a browser gets the GraphiQL page. `public` names the fields below subscriptions that show the same to every
     viewer, as `reach_of` has them. `documents` are those of the same schema, limits and public fields, where endpoints
-    share them. Raises `ValueError` for a schema with extensions or operation directives.
+    share them. The `observatory` is told of each operation. Raises `ValueError` for a schema with extensions or
+    operation directives.
     """
 
     def __init__(
@@ -63,10 +63,11 @@ class GraphQLEndpoint:
         graphiql: bool = True,
         public: Collection[str] = (),
         documents: Documents | None = None,
+        observatory: Observatory | None = None,
     ) -> None:
         self.limits = limits or Limits()
         operations = Operations(schema, self.limits, public=public, documents=documents)
-        self._shared = Shared(operations, context, self.limits, OpenStreams())
+        self._shared = Shared(operations, context, self.limits, OpenStreams(), observatory or Observatory())
         self._page = get_graphql_ide_html("graphiql").encode() if graphiql else None
 
     @property
@@ -95,10 +96,12 @@ class GraphQLEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request, or serve one WebSocket."""
         if scope["type"] == "http":
-            await self._answer(_Exchange(scope, receive, send))
+            request_id = request_id_of(scope)
+            with self._shared.observatory.operation("http", request_id, scope["headers"]) as seen:
+                await self._answer(_Exchange(scope, receive, send, request_id, seen))
         elif scope["type"] == "websocket":
             socket = WebSocket(scope, receive, send)
-            await Socket(socket, _request_id(scope), self._shared).serve()
+            await Socket(socket, request_id_of(scope), self._shared).serve()
         else:
             raise ValueError(f"this endpoint does not speak {scope['type']}")
 
@@ -144,11 +147,14 @@ class GraphQLEndpoint:
             raise BadRequest("A subscription needs `Accept: text/event-stream`, or a WebSocket.")
         context = await self._shared.context(HTTPConnection(exchange.scope), exchange.token(), exchange.request_id)
         result = await self._shared.operations.execute(operation, context)
-        await exchange.respond(200, encoded(response(result, exchange.request_id, self.limits)), exchange.media_type)
+        body = response(result, exchange.request_id, self.limits)
+        exchange.seen.answered(body.get("errors"))
+        await exchange.respond(200, encoded(body), exchange.media_type)
 
     async def _reply_with_events(self, exchange: "_Exchange", parameters: Parameters) -> None:
         """Answer in events. Who may not ask is told so by the status, what is wrong with the document by an event."""
-        stream = _EventStream(exchange, self.limits)
+        exchange.seen.transport = "sse"
+        stream = _EventStream(exchange, self.limits, self._shared.observatory)
         token = exchange.token()
         try:
             operation = self._find(exchange, parameters)
@@ -165,6 +171,7 @@ class GraphQLEndpoint:
         operation = self._shared.operations.find(parameters)
         if operation.kind is OperationType.MUTATION and exchange.method == "GET":
             raise BadRequest("A mutation must be sent by POST.", status=405, headers=_ALLOW_POST)
+        exchange.seen.found(operation.kind, operation.tops)
         return operation
 
     async def _from_body(self, exchange: "_Exchange") -> object:
@@ -187,11 +194,9 @@ class _Exchange:
     scope: Scope
     receive: Receive
     send: Send
-    request_id: str = ""
+    request_id: str
+    seen: Observation
     media_type: str = _JSON
-
-    def __post_init__(self) -> None:
-        self.request_id = _request_id(self.scope)
 
     @property
     def method(self) -> str:
@@ -245,8 +250,9 @@ class _Exchange:
     async def refuse(
         self, status: int, errors: Iterable[GraphQLError], limits: Limits, headers: _Headers = _NO_HEADERS
     ) -> None:
-        body = encoded({"errors": told(errors, self.request_id, limit=limits.errors)})
-        await self.respond(status, body, self.media_type, headers)
+        rows = told(errors, self.request_id, limit=limits.errors)
+        self.seen.answered(rows)
+        await self.respond(status, encoded({"errors": rows}), self.media_type, headers)
 
 
 class _EventStream:
@@ -255,8 +261,9 @@ class _EventStream:
     One task runs the operation from beginning to end, as generators with time-outs or task groups inside need it.
     """
 
-    def __init__(self, exchange: _Exchange, limits: Limits) -> None:
+    def __init__(self, exchange: _Exchange, limits: Limits, observatory: Observatory) -> None:
         loop = asyncio.get_running_loop()
+        self._observatory = observatory
         self._exchange = exchange
         self._limits = limits
         self._ending: asyncio.Future[Fault] = loop.create_future()
@@ -324,7 +331,9 @@ class _EventStream:
             pass
 
     def _errors(self, errors: Iterable[GraphQLError]) -> bytes:
-        return _event(encoded({"errors": told(errors, self._exchange.request_id, limit=self._limits.errors)}))
+        rows = told(errors, self._exchange.request_id, limit=self._limits.errors)
+        self._exchange.seen.answered(rows)
+        return _event(encoded({"errors": rows}))
 
     async def _say(self, text: bytes) -> None:
         await self._in_time(self._exchange.send({"type": "http.response.body", "body": text, "more_body": True}))
@@ -340,6 +349,7 @@ class _EventStream:
                 await sending
         except TimeoutError:
             self._is_cut_off = True
+            self._observatory.stalled("sse")
             raise ClientDisconnect from None
 
 
@@ -349,14 +359,6 @@ _COMPLETE: Final = b"event: complete\ndata:\n\n"  # without a data field browser
 
 def _event(body: bytes) -> bytes:
     return b"event: next\ndata: " + body + b"\n\n"
-
-
-def _request_id(scope: Scope) -> str:
-    """The client's own request id if it is of a form that is safe to repeat, else a new one."""
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and _REQUEST_ID.fullmatch(value):
-            return str(value.decode())
-    return token_hex(16)
 
 
 def _from_url(query_string: bytes) -> dict[str, object]:

@@ -18,6 +18,7 @@ the codes below, and `extensions.requestId`, which the log knows too.
     ├── TooManyOperations    TOO_MANY_OPERATIONS         the socket runs as many operations as it may
     ├── SlowReader           SLOW_READER                 the subscriber fell behind and was cut off
     ├── Unavailable          UNAVAILABLE                 the database cannot be reached
+    ├── NewerGame            NEWER_GAME                  a newer server plays this game, and this one can't read it
     ├── Internal             INTERNAL                    a bug; the log has it, the response does not
     └── Omitted              ERRORS_OMITTED              stands for the errors beyond what one response lists
 """
@@ -30,6 +31,7 @@ import structlog
 from graphql import GraphQLError, OperationType, ValueNode
 
 from domain.application import Undecided
+from domain.events import UnknownEvent
 from domain.storage import DATABASE_AWAY
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Fault",
     "Forbidden",
     "Internal",
+    "NewerGame",
     "NotFound",
     "Omitted",
     "ParseFailed",
@@ -200,6 +203,19 @@ _AFTER_ABSENCE: Final = {
 }
 
 
+class NewerGame(Fault):
+    """The game has events of a newer program, as comes to pass while servers are upgraded; nothing was done."""
+
+    code = "NEWER_GAME"
+    default_status = 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This game is played by a newer server, and this one can't read it: ask again in a moment, with the same"
+            " idempotencyKey if there was one. Other games go on."
+        )
+
+
 class Internal(Fault):
     """A bug. The client is told the request id and nothing else; the log is told the rest."""
 
@@ -219,7 +235,8 @@ class Omitted(Fault):
 def fault_of(error: Exception, request_id: str, kind: OperationType | None = None) -> Fault:
     """What the client may be told about an exception, whichever it is, in an operation of this kind or before any.
 
-    A `Fault` stands for itself, a lost database is `Unavailable`, all else is `Internal`; the latter two are logged.
+    A `Fault` stands for itself, a lost database is `Unavailable`, what a newer program has written is `NewerGame`, all
+    else is `Internal`; these three are logged.
     """
     cause = _root(error)
     because = cause.because if isinstance(cause, Unavailable) else cause
@@ -228,6 +245,9 @@ def fault_of(error: Exception, request_id: str, kind: OperationType | None = Non
         return cause if isinstance(cause, Fault) else Unavailable.during(kind)
     if isinstance(cause, Fault):
         return cause
+    if isinstance(cause, UnknownEvent):
+        _log.warning("event_of_newer_program", request_id=request_id, error=str(cause))
+        return NewerGame()
     # formatted here, and not by whichever processor is configured: some show the local variables, which hold secrets
     trace = "".join(traceback.format_exception(cause, limit=-_FRAMES))
     _log.error("resolver_failed", request_id=request_id, error=type(cause).__name__, exception=trace)

@@ -32,6 +32,7 @@ from api.faults import BadUserInput, StillSealed
 from api.ids import read_id, write_id
 from api.kinds import GameKind
 from api.nodes import Node, page_size
+from api.observing import observed
 from api.players import Player, player, players_shown
 from api.statistics import Statistics
 from api.tallies import status_of
@@ -423,7 +424,7 @@ async def open_game(info: Info, kind: str, command: Callable[[UUID], Command], k
         asked = command(caller.player)
         world.games.ask_to_open(kind, asked, player=caller.player, key=read_key(key), told=told)
 
-    return await answer(info, lambda: world.told(ask))
+    return await answer(info, lambda: world.told(ask), kind=kind)
 
 
 async def play(
@@ -444,15 +445,21 @@ async def play(
             kind=kind,
         )
 
-    return await answer(info, lambda: world.told(ask))
+    return await answer(info, lambda: world.told(ask), kind=kind)
 
 
-async def answer(info: Info, ask: Callable[[], Awaitable[Outcome]]) -> CommandResult:
-    """Tell what became of a command."""
+async def answer(info: Info, ask: Callable[[], Awaitable[Outcome]], *, kind: str | None = None) -> CommandResult:
+    """Tell what became of a command, which only a game of that ``kind`` knows where one is named."""
+    observation = observed()
     try:
         outcome = await ask()
     except Refusable as error:
-        return refusal(error)
+        refused = refusal(error)
+        if observation is not None:
+            observation.commanded(kind or "unknown", refused.code.lower())
+        return refused
+    if observation is not None:
+        observation.commanded(outcome.game.decider.kind, "repeated" if outcome.repeated else "accepted")
     return answer_of(info, outcome)
 
 

@@ -20,7 +20,8 @@ import structlog
 from api import readers
 from api.readers import Listener, Onlooker, Reader, Watcher, closes_the_record
 from api.sharing import Edition, Offer
-from domain.events import Event, read_event
+from domain.datastore import TIMELINE
+from domain.events import Event, UnknownEvent, read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
 from domain.storage import DATABASE_AWAY, PersistenceError
@@ -61,7 +62,7 @@ _STATES: Final = "SELECT notification_id, state FROM public.game_events WHERE no
 def _read(state: bytes) -> Event | None:
     try:
         return read_event(bytes(state), FACT_TYPES)
-    except ValueError:  # from a newer server: its subscribers learn it when they read on, the others go on
+    except (ValueError, UnknownEvent):  # its subscribers learn it when they read on, the others go on
         return None
     except Exception:
         _logger.exception("an event can't be read")  # nor can its subscribers, who are told; the others go on
@@ -169,6 +170,8 @@ class Live:
         self._listeners: Final[set[Listener]] = set()
         self._position: int | None = None
         """Up to where the log is read; None while nobody follows a game or listens."""
+        self._timeline = 0
+        """That of the database, on which the position was read."""
         self._hint: Final = asyncio.Event()
         self._company: Final = asyncio.Event()
         """Set as soon as somebody follows a game or listens."""
@@ -218,7 +221,16 @@ class Live:
             self._company.clear()
             await self._company.wait()
 
+    async def _be_on_its_timeline(self, conn: psycopg.AsyncConnection) -> None:
+        """Begin at the end of the log where the database has had a failover: positions may have been given anew."""
+        with answering(conn, ANSWER_SECONDS):
+            row = await (await conn.execute(f"SELECT {TIMELINE}")).fetchone()
+        timeline = int(row[0]) if row else 0
+        if timeline != self._timeline:
+            self._position, self._timeline = None, timeline
+
     async def _follow(self, conn: psycopg.AsyncConnection) -> None:
+        await self._be_on_its_timeline(conn)
         pace = Pace()
         while True:
             await self._somebody()

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 
 from api.evidence import note_key, read_evidence
-from api.settings import Settings, SettingsError, write_whole
+from api.settings import Settings, SettingsError, is_mounted_read_only, write_whole
 from api.shell import datastore_of, err, fail, out
 from api.signing import CheckpointFile, NothingSigned, Signer, Signing
 from domain.notes import SigningKey
@@ -131,7 +131,7 @@ def signing_of(settings: Settings) -> Signing | None:
     if key is None:
         return None
     path = settings.log_key_path
-    if path.stat().st_mode & 0o077:
+    if path.stat().st_mode & 0o077 and not is_mounted_read_only(path):
         _logger.warning("the log's key file can be read by others than its owner: chmod 600", file=str(path))
     copy = _copy_of(settings)
     if settings.database_url is None and settings.is_within_folder(copy.path):

@@ -17,7 +17,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from domain.log_tables import APPEND_SIGNATURE
 from projections.tables import BUILD, LIVE
 
-__all__ = ["TABLES", "appenders", "grant", "lacks", "makers", "oversteps", "take_room"]
+__all__ = ["TABLES", "appenders", "extend", "grant", "lacks", "makers", "oversteps", "take_room"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ GRANTS: Final = (
     Grant("outages", "SELECT"),
     Grant("outages", "INSERT", ("began", "ended")),
     Grant("outages", "UPDATE", ("given_back",)),
+    Grant("schema_steps", "SELECT"),
 )
 
 TABLES: Final = tuple(dict.fromkeys(one.table for one in GRANTS))
@@ -164,6 +165,16 @@ def grant(cursor: Cursor[DictRow], role: str) -> None:
         _attempt(cursor, SQL("REVOKE CREATE ON SCHEMA public FROM PUBLIC, {}").format(to))
 
 
+def extend(cursor: Cursor[DictRow], role: str) -> None:
+    """Give a role what a server needs of the tables that are there, and take nothing from it; as their owner.
+
+    Older servers of that role go on with what they have.
+    """
+    for one in GRANTS:
+        if _told(cursor, "SELECT to_regclass('public.' || %s)::text", one.table) and not _has(cursor, role, one):
+            cursor.execute(one.to(Identifier(role)))
+
+
 def appenders(cursor: Cursor[DictRow]) -> list[str]:
     """Return which roles were given the function that appends; its owner is none of them."""
     return [row["role"] for row in cursor.execute(_APPENDERS, (APPEND_SIGNATURE,)).fetchall()]
@@ -205,14 +216,16 @@ def _lacking(cursor: Cursor[DictRow], role: str) -> Iterator[Composed]:
         if not _told(cursor, _SCHEMA, role, schema, privilege):
             yield SQL("GRANT {} ON SCHEMA {} TO {}").format(SQL(privilege), Identifier(schema), name)
     for one in GRANTS:
-        if one.columns:
-            may = all(_told(cursor, _COLUMN, role, one.table, column, one.privilege) for column in one.columns)
-        else:
-            may = _told(cursor, _TABLE, role, one.table, one.privilege)
-        if not may:
+        if not _has(cursor, role, one):
             yield one.to(name)
     if not _told(cursor, _FUNCTION, role, APPEND_SIGNATURE):
         yield _execute(name)
+
+
+def _has(cursor: Cursor[DictRow], role: str, grant: Grant) -> bool:
+    if grant.columns:
+        return all(_told(cursor, _COLUMN, role, grant.table, column, grant.privilege) for column in grant.columns)
+    return bool(_told(cursor, _TABLE, role, grant.table, grant.privilege))
 
 
 def _excess(cursor: Cursor[DictRow], role: str) -> Iterator[Composed]:

@@ -11,9 +11,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.context import World
+from api.faults import NewerGame
 from api.ids import game_of
 from api.proving import LogUnproved, NoSuchTree, NotYetSigned
 from domain.application import GameNotFound
+from domain.events import UnknownEvent
 from domain.storage import DATABASE_AWAY
 
 __all__ = ["ASK_AGAIN", "FOR_EVER", "Answer", "Refused", "asked", "game_named", "refusal", "route"]
@@ -47,6 +49,9 @@ def route(path: str, world: Callable[[], World | None], answer: Answer) -> Route
             return refusal(refused.status, refused.code, str(refused))
         except GameNotFound:
             return refusal(404, "NOT_FOUND", _NO_GAME)
+        except UnknownEvent:
+            newer = NewerGame()
+            return refusal(newer.status, newer.code, newer.message)
         except NotYetSigned as error:
             return refusal(409, "NOT_YET_SIGNED", str(error))
         except NoSuchTree as error:

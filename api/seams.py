@@ -17,7 +17,7 @@ import structlog
 from api.faults import Unavailable
 from api.tallies import UNFINISHED, Tally, is_private
 from domain.application import Games
-from domain.events import read_event
+from domain.events import UnknownEvent, read_event
 from domain.game import Game
 from domain.games import FACT_TYPES
 from domain.lifecycle import GameLabelled, GameOpened, PlayerSeated
@@ -148,7 +148,7 @@ class Seams:
         for row in self._datastore.read(_OPENINGS, (list(games),)):
             try:
                 event = read_event(row["state"], FACT_TYPES)
-            except ValueError:  # from a newer server, which tells of it
+            except (ValueError, UnknownEvent):  # from a newer server, which tells of it
                 continue
             if isinstance(event.fact, GameOpened):
                 found[event.game] = Opening(event.fact.kind, None, is_private(event.fact))

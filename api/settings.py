@@ -11,23 +11,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Self
 
 import pydantic_settings
 import structlog
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from api.embedded_postgres import default_folder, embedded_postgres
 from domain.notes import SigningKey
 from domain.vault import Keyring, SealError, ServerKey
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 __all__ = ["KEY_FILE", "KeyFile", "LogFormat", "Settings", "SettingsError", "must_be_replaceable", "write_keys"]
-__all__ += ["put_whole", "write_whole"]
+__all__ += ["is_mounted_read_only", "put_whole", "write_whole"]
 
 KEY_FILE: Final = "server.key"
 LOG_KEY_FILE: Final = "log.key"
 CHECKPOINT_FILE: Final = "checkpoint"
+_MOST_OF_A_URL: Final = 4096
+"""Characters; one of several hosts and with all its options is shorter."""
 
 _logger: Final = structlog.get_logger(__name__)
 
@@ -55,6 +60,23 @@ class Settings(BaseSettings):
         default=None, validation_alias=AliasChoices("DATABASE_URL", "TIC_DATABASE_URL", "database_url")
     )
     """A PostgreSQL server of your own; left out, the program runs an embedded one."""
+    database_url_file: Path | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_URL_FILE", "TIC_DATABASE_URL_FILE", "database_url_file"),
+    )
+    """A file with that URL, as containers get their secrets; in its place, not beside it."""
+    database_direct_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_DIRECT_URL", "TIC_DATABASE_DIRECT_URL", "database_direct_url"),
+    )
+    """The database itself, where DATABASE_URL leads through a pooler such as pgbouncer."""
+    database_direct_url_file: Path | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "DATABASE_DIRECT_URL_FILE", "TIC_DATABASE_DIRECT_URL_FILE", "database_direct_url_file"
+        ),
+    )
+    """A file with that URL."""
     host: str = "127.0.0.1"
     """Where to listen."""
     port: int = Field(default=8000, ge=0, le=65535)
@@ -75,8 +97,26 @@ class Settings(BaseSettings):
     """console or json."""
     threads: int = Field(default=16, ge=1, le=80)
     """How many commands and reads may wait for the database at the same time."""
+    metrics_host: str = "127.0.0.1"
+    """Where metrics are read: an address that those who play can't reach."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    """Where metrics are read, at `/metrics`; 0 takes any free port, and left out there are none."""
+    ready_lag_seconds: float = Field(default=60.0, ge=0)
+    """How far behind the log, in time, the read models of a server may be that says it is ready; 0: however far."""
+    ready_lag_events: int = Field(default=10_000, ge=0)
+    """How far behind the log, in events, they may be; 0: however far."""
     follow: bool = True
     """Keep the read models up to date in the server itself; switch it off where `tic project run` does it."""
+
+    @model_validator(mode="after")
+    def _read_database_urls(self) -> Self:
+        """Take the database's URLs from their files, where they are named."""
+        self.database_url = _either(self.database_url, self.database_url_file, "DATABASE_URL")
+        direct = _either(self.database_direct_url, self.database_direct_url_file, "DATABASE_DIRECT_URL")
+        if direct is not None and self.database_url is None:
+            raise ValueError("DATABASE_DIRECT_URL is set, and DATABASE_URL is not: it is the one to set first")
+        self.database_direct_url = direct
+        return self
 
     @classmethod
     def load(cls) -> Settings:
@@ -88,8 +128,7 @@ class Settings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            faults = [f"{_variable(fault['loc'])}: {fault['msg']}" for fault in error.errors(include_input=False)]
-            raise SettingsError("; ".join(faults)) from None
+            raise SettingsError("; ".join(map(_told, error.errors(include_input=False)))) from None
         except pydantic_settings.SettingsError as error:
             raise SettingsError(f"{error} (lists are written as JSON)") from None
 
@@ -97,16 +136,25 @@ class Settings(BaseSettings):
     def database(self, *, create: bool = False) -> Iterator[str]:
         """Yield the URL of the database: the one that is set, or the embedded one, which runs meanwhile.
 
+        It is that of the database itself, also where there is a pooler: see ``pooler``.
+
         Raises:
             SettingsError: there is no embedded one yet, and it is not to be created.
             EmbeddedPostgresError: the embedded one can't run.
         """
-        if self.database_url is not None:
-            yield self.database_url.get_secret_value()
+        if (given := self.database_direct_url or self.database_url) is not None:
+            yield given.get_secret_value()
             return
         self._must_be_there(self.folder / "data", create=create)
         with embedded_postgres(self.folder) as url:
             yield url
+
+    @property
+    def pooler(self) -> str | None:
+        """The URL of the pooler, through which a server asks what takes one transaction; None where there is none."""
+        if self.database_direct_url is None or self.database_url is None:
+            return None
+        return self.database_url.get_secret_value()
 
     @property
     def key_file(self) -> Path:
@@ -218,9 +266,35 @@ def _state_folder() -> Path:
         raise SettingsError("This account has no home: TIC_CHECKPOINT_FILE must name a file") from None
 
 
-def _variable(location: tuple[int | str, ...]) -> str:
-    name = str(location[0])
-    return name if name.isupper() else f"TIC_{name.upper()}"
+def _told(fault: ErrorDetails) -> str:
+    """Say which variable does not fit, and why; where several don't fit together, the reason names them."""
+    if not fault["loc"]:
+        return fault["msg"].removeprefix("Value error, ")
+    name = str(fault["loc"][0])
+    return f"{name if name.isupper() else f'TIC_{name.upper()}'}: {fault['msg']}"
+
+
+def _either(url: SecretStr | None, file: Path | None, name: str) -> SecretStr | None:
+    """Return a URL, or that which the file holds. Raises ValueError where both are given, and as ``_only_line``."""
+    if file is None:
+        return url
+    if url is not None:
+        raise ValueError(f"{name} and {name}_FILE are both set: leave one of them out")
+    return SecretStr(_only_line(file, f"{name}_FILE"))
+
+
+def _only_line(file: Path, name: str) -> str:
+    """Return a database's URL, the one line of a file. Raises ValueError, which says nothing of what it holds."""
+    try:
+        with file.open("rb") as opened:
+            url = opened.read(_MOST_OF_A_URL + 1).decode("utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"{name} is {file}, which can't be read: {error.strerror}") from None
+    except UnicodeError:
+        raise ValueError(f"{name} is {file}, which is not UTF-8") from None
+    if not url or len(url) > _MOST_OF_A_URL or len(url.splitlines()) > 1:
+        raise ValueError(f"{name} is {file}, which must hold one line, the URL of the database")
+    return url
 
 
 class KeyFile:
@@ -231,7 +305,7 @@ class KeyFile:
         self._settings: Final = settings
         self._keyring = settings.keyring(create=True)
         self._seen = self._stamp()
-        if settings.key_file.stat().st_mode & 0o077:
+        if settings.key_file.stat().st_mode & 0o077 and not is_mounted_read_only(settings.key_file):
             _logger.warning(
                 "the key file can be read by others than its owner, and so can every hidden card: chmod 600",
                 file=str(settings.key_file),
@@ -253,6 +327,11 @@ class KeyFile:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_ino
+
+
+def is_mounted_read_only(path: Path) -> bool:
+    """Whether the file is handed in, as to a container: who can read it is settled where it comes from, not here."""
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def write_keys(path: Path, keyring: Keyring, *, replace: bool) -> bool:

@@ -91,8 +91,10 @@ class SignedLog:
     def _ask(self, query: LiteralString, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         return self._cursor.execute(query, parameters).fetchall()
 
-    def sign(self) -> tuple[int, bool]:
+    def sign(self, most: int) -> tuple[int, bool]:
         """Sign what has come, where all is as it was signed; return the size that is signed now, and whether anew.
+
+        Not more than ``most`` events are signed in all, unless more were before.
 
         The copy is written before the transaction ends: what anyone is shown is in the copy. Where it ends here, the
         next look finds the copy ahead of the database, and takes that checkpoint over.
@@ -107,8 +109,8 @@ class SignedLog:
         if last is not None and last is not kept:
             self._insert(last)
         size = last.checkpoint.size if last else 0
-        up_to = min(self.reached.size, size + MOST)
-        if up_to == size:
+        up_to = min(self.reached.size, most, size + MOST)
+        if up_to <= size:
             if last is not None and copied is not None and copied.checkpoint.size < size:
                 self._copy.write(last.note)
             return size, False

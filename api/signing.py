@@ -20,7 +20,7 @@ from psycopg.rows import DictRow, tuple_row
 from api.checkpoint_file import CheckpointFile, NothingSigned, NothingYet
 from api.signed_log import AT_ONE_MOMENT, Adoptable, SignedLog
 from domain.notes import Receipt, SigningKey
-from domain.storage import Datastore, PersistenceError
+from domain.storage import Datastore, PersistenceError, confirm
 from projections.transparency import Reached, TreeQueries, asking
 
 __all__ = ["CheckpointFile", "NothingSigned", "Signer", "Signing", "Standstill"]
@@ -79,7 +79,10 @@ class Signer:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the database, the key, the copy of the last checkpoint, and what tells the time, in seconds."""
+        """Take connections to the database itself, for the lock of those who sign would not last behind a pooler.
+
+        And the key, the copy of the last checkpoint, and what tells the time, in seconds.
+        """
         self._datastore: Final = datastore
         self._key: Final = key
         self._copy: Final = copy
@@ -161,8 +164,10 @@ class Signer:
             PersistenceError: the database is away, or said no.
         """
         try:
-            with self._looking() as log:
-                size, signed = log.sign()
+            with self._alone() as conn:
+                sure = _confirmed(conn)
+                with self._looking(conn) as log:
+                    size, signed = log.sign(sure.size)
         except NothingSigned as refusal:
             self._refusal = str(refusal)
             raise
@@ -171,8 +176,8 @@ class Signer:
         except Exception as error:
             self._refusal = f"The checkpoints of this log can't be looked at ({type(error).__name__}): see its log."
             raise
-        self._seen, self._refusal = (log.reached, size, log.departures), None
-        return signed, size < log.reached.size
+        self._seen, self._refusal = (sure, size, log.departures), None
+        return signed, size < sure.size
 
     def adoptable(self) -> Adoptable:
         """Return what the database knows of the log, where there is no copy and all that was signed is in the tree.
@@ -181,7 +186,7 @@ class Signer:
             NothingSigned: there is a copy, or nothing to make one of; or what was signed is not what is here.
             PersistenceError: the database is away, or said no.
         """
-        with self._looking() as log:
+        with self._alone() as conn, self._looking(conn) as log:
             return log.adoptable()
 
     def adopt(self) -> None:
@@ -190,27 +195,26 @@ class Signer:
         Raises:
             NothingSigned, PersistenceError: as ``adoptable``; or the copy can't be written.
         """
-        with self._looking() as log:
+        with self._alone() as conn, self._looking(conn) as log:
             log.adopt()
 
     @contextmanager
-    def _looking(self) -> Iterator[SignedLog]:
+    def _looking(self, conn: psycopg.Connection[DictRow]) -> Iterator[SignedLog]:
         """Look at one moment of the log, and tell the others who sign it of what it has lost."""
-        with self._alone() as conn:
-            log: SignedLog | None = None
-            try:
-                with conn.transaction(), conn.cursor(binary=True, row_factory=tuple_row) as cursor:
-                    for statement in AT_ONE_MOMENT:
-                        cursor.execute(statement)
-                    log = SignedLog(cursor, self._key, self._copy)
-                    yield log
-            except NothingSigned:
-                if log is not None and log.departed is not None:
-                    _tell(conn, log.departed)
-                raise
-            finally:
-                if log is not None:
-                    self._warn_of_strangers(log.strangers)
+        log: SignedLog | None = None
+        try:
+            with conn.transaction(), conn.cursor(binary=True, row_factory=tuple_row) as cursor:
+                for statement in AT_ONE_MOMENT:
+                    cursor.execute(statement)
+                log = SignedLog(cursor, self._key, self._copy)
+                yield log
+        except NothingSigned:
+            if log is not None and log.departed is not None:
+                _tell(conn, log.departed)
+            raise
+        finally:
+            if log is not None:
+                self._warn_of_strangers(log.strangers)
 
     def _warn_of_strangers(self, number: int) -> None:
         if number not in {0, self._strangers}:
@@ -234,6 +238,14 @@ class Signer:
                     conn.execute("SELECT pg_advisory_unlock(hashtext('tic sign'))")
                 except psycopg.Error:
                     conn.close()  # which gives the lock back as well
+
+
+def _confirmed(conn: psycopg.Connection[DictRow]) -> Reached:
+    """Return how far the tree has come in what no failover takes back: what it could must not be signed."""
+    with conn.cursor(binary=True, row_factory=tuple_row) as cursor:
+        reached = TreeQueries(lambda query, parameters: cursor.execute(query, parameters).fetchall()).reached()
+    confirm(conn)
+    return reached
 
 
 def _tell(conn: psycopg.Connection[DictRow], note: str) -> None:

@@ -23,6 +23,7 @@ from structlog.contextvars import bind_contextvars, bound_contextvars
 from api.documents import NotExecuted, Operation, Operations, Parameters, encoded
 from api.faults import BadRequest, Fault, Forbidden, TooManyOperations, Unauthenticated, Unavailable, fault_of, told
 from api.limits import Limits
+from api.observing import Observation, Observatory
 
 __all__ = ["PROTOCOL", "ContextOf", "OpenStreams", "Shared", "Socket", "bearer", "digest_of"]
 
@@ -41,6 +42,7 @@ ContextOf = Callable[[HTTPConnection, str | None, str], Awaitable[object]]
 It may raise a `Fault`, which is then the answer.
 """
 
+_PLAIN = re.compile(r"[A-Za-z0-9._:-]+")
 _TOKEN = re.compile(r"bearer +([A-Za-z0-9\-._~+/]{1,4096}=*)", re.IGNORECASE)
 
 
@@ -160,6 +162,7 @@ class Shared:
     context: ContextOf
     limits: Limits
     streams: OpenStreams
+    observatory: Observatory
 
 
 class Socket:
@@ -312,7 +315,8 @@ class Socket:
                 f"A socket runs at most {self._shared.limits.socket_operations} operations at a time: complete one, or "
                 "open another socket."
             )
-            await self._send_errors(id_, [fault], self._request_id)
+            with self._shared.observatory.operation("websocket", self._request_id) as seen:
+                await self._send_errors(id_, [fault], self._request_id, seen)
         else:
             try:
                 parameters = Parameters.read(payload)
@@ -323,18 +327,24 @@ class Socket:
             self._running[id_] = asyncio.create_task(self._run(id_, parameters, f"{self._request_id}.{self._begun}"))
 
     async def _run(self, id_: str, parameters: Parameters, request_id: str) -> None:
-        bind_contextvars(request_id=request_id)  # the task has a context of its own
-        with suppress(WebSocketDisconnect):
+        # The task has a context of its own. A terminal may read the log: nothing gets there that could steer it.
+        bind_contextvars(request_id=request_id, operation_id=id_ if _PLAIN.fullmatch(id_) else ascii(id_))
+        headers = self._websocket.scope["headers"]
+        with (
+            suppress(WebSocketDisconnect),
+            self._shared.observatory.operation("websocket", request_id, headers) as seen,
+        ):
             try:
                 operation = self._shared.operations.find(parameters)
+                seen.found(operation.kind, operation.tops)
                 del parameters  # a stream may run for hours, and every one would keep its own copy of the document
                 await self._pump(id_, operation, request_id)
             except WebSocketDisconnect:
                 raise
             except NotExecuted as refused:
-                await self._send_errors(self._forget(id_), refused.errors, request_id)
+                await self._send_errors(self._forget(id_), refused.errors, request_id, seen)
             except Exception as error:  # noqa: BLE001 - whatever is raised about the caller is told as a fault
-                await self._send_errors(self._forget(id_), [fault_of(error, request_id)], request_id)
+                await self._send_errors(self._forget(id_), [fault_of(error, request_id)], request_id, seen)
             else:
                 await self._send({"id": self._forget(id_), "type": "complete"})
 
@@ -354,8 +364,9 @@ class Socket:
             del self._running[id_]
         return id_
 
-    async def _send_errors(self, id_: str, errors: Iterable[GraphQLError], request_id: str) -> None:
+    async def _send_errors(self, id_: str, errors: Iterable[GraphQLError], request_id: str, seen: Observation) -> None:
         payload = told(errors, request_id, limit=self._shared.limits.errors)
+        seen.answered(payload)
         await self._send({"id": id_, "type": "error", "payload": payload})
 
     async def _send(self, message: Mapping[str, Any]) -> None:
@@ -402,6 +413,7 @@ class Socket:
             async with asyncio.timeout(self._shared.limits.write_seconds):
                 await sending
         except TimeoutError:
+            self._shared.observatory.stalled("websocket")
             self.end(1013, _SLOW)
             raise WebSocketDisconnect(1013) from None
 

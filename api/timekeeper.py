@@ -81,12 +81,20 @@ class Timekeeper:
         self._games: Final = games
         self._deadlines: Final = DeadlineQueries(datastore)
         self._grace: Final = GRACE_SECONDS
+        self.kept_at = 0.0
+        """When it was last done with all that had run out of time, in seconds since 1970; 0 before that."""
+
+    @property
+    def set_aside(self) -> int:
+        """How many games it can't keep the time of at present."""
+        return len(self._set_aside)
 
     def run(self, stop: threading.Event) -> None:
         """Keep the time until ``stop`` is set, whatever happens: no game can end by its time without it."""
         while not stop.is_set():
             try:
                 self.step()
+                self.kept_at = time.time()
             except (PersistenceError, Undecided) as error:
                 _logger.warning("the timekeeper waits for the database", error=type(error).__name__)
             except Exception:

@@ -15,6 +15,7 @@ from benchmarks.auditing import measure_auditing
 from benchmarks.durability import MISSED
 from benchmarks.idle import measure_idle
 from benchmarks.loading import measure_loading
+from benchmarks.monitoring import measure_monitoring
 from benchmarks.moves import measure_moves
 from benchmarks.pages import measure_pages
 from benchmarks.poker import measure_poker
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[str, Path], Iterator[str]]] = {
     "transparency": measure_transparency,
     "auditing": measure_auditing,
     "moves": measure_moves,
+    "monitoring": measure_monitoring,
     "spectators": measure_spectators,
     "pages": measure_pages,
     "standings": measure_standings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import statistics
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 from benchmarks.durability import MISSED, must_be_durable
 from domain.vault import Keyring, ServerKey
 
-__all__ = ["measure_moves"]
+__all__ = ["CONNECTIONS", "QUERY", "SMALL", "ask", "free_port", "load", "measure_moves", "served", "tables"]
 
 CONNECTIONS = 64
 ROUNDS = 14
@@ -35,13 +36,15 @@ WHOLE = """
 QUERY = "mutation ($input: MoveInput!) { %%s(input: $input) { __typename ... on CommandAccepted { %s } } }"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _ask(port: int, query: str, token: str = "") -> Any:
+def ask(port: int, query: str, token: str = "") -> Any:
+    """Return the data of an operation."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
     body = json.dumps({"query": query}).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, headers)
@@ -50,14 +53,17 @@ def _ask(port: int, query: str, token: str = "") -> Any:
 
 
 @contextmanager
-def _server(url: str, folder: Path) -> Iterator[int]:
-    key_file, port = folder / "bench.key", _free_port()
-    key_file.write_text(Keyring([ServerKey.generate()]).write(), encoding="ascii")
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.server", url, str(key_file), str(port)])
+def served(url: str, folder: Path, **settings: str) -> Iterator[int]:
+    """Run a server with such settings, on keys that are made where the folder has none; yield its port."""
+    key_file, port = folder / "bench.key", free_port()
+    if not key_file.exists():
+        key_file.write_text(Keyring([ServerKey.generate()]).write(), encoding="ascii")
+    command = [sys.executable, "-m", "benchmarks.server", url, str(key_file), str(port)]
+    process = subprocess.Popen(command, env={**os.environ, **settings})
     try:
         for _ in range(200):
             try:
-                _ask(port, "{ serverInfo { version } }")
+                ask(port, "{ serverInfo { version } }")
                 break
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.1)
@@ -67,23 +73,27 @@ def _server(url: str, folder: Path) -> Iterator[int]:
         process.wait(20)
 
 
-def _load(port: int, job: dict[str, Any]) -> dict[str, Any]:
+def load(port: int, job: dict[str, Any]) -> dict[str, Any]:
+    """Load a server for some seconds; return what ``benchmarks.load`` tells."""
     command = [sys.executable, "-m", "benchmarks.load", str(port), str(SECONDS)]
     done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
+def tables(port: int, count: int) -> tuple[str, list[str]]:
+    """Register a player who opens games of Ticitaire, each at version 3; return the token and the games' ids."""
+    registering = 'mutation { registerPlayer(input: {name: "Bench"}) { ... on PlayerRegistered { token } } }'
+    token = ask(port, registering)["registerPlayer"]["token"]
+    opening = "mutation { openTicitaire(input: {}) { ... on CommandAccepted { game { id } } } }"
+    return token, [ask(port, opening, token)["openTicitaire"]["game"]["id"] for _ in range(count)]
+
+
 def measure_moves(url: str, folder: Path) -> Iterator[str]:
     """Yield lines that tell the rates and their ratio, rounds of both kinds taking turns."""
     yield must_be_durable(url)
-    with _server(url, folder) as port:
-        registered = _ask(
-            port, 'mutation { registerPlayer(input: {name: "Bench"}) { ... on PlayerRegistered { token } } }'
-        )
-        token = registered["registerPlayer"]["token"]
-        opening = "mutation { openTicitaire(input: {}) { ... on CommandAccepted { game { id } } } }"
-        games = [_ask(port, opening, token)["openTicitaire"]["game"]["id"] for _ in range(CONNECTIONS)]
+    with served(url, folder) as port:
+        token, games = tables(port, CONNECTIONS)
         versions = [3] * CONNECTIONS
         for name, selection in (("small answer", SMALL), ("whole table", WHOLE)):
             query = QUERY % " ".join(selection.split())
@@ -98,7 +108,7 @@ def measure_moves(url: str, folder: Path) -> Iterator[str]:
                         | {"step": int(real), "stock": 69 - (version - 3) % 70}
                         for game, version in zip(games, versions, strict=True)
                     ]
-                    result = _load(port, {"token": token, "players": players})
+                    result = load(port, {"token": token, "players": players})
                     found.append(result["per_second"])
                     if real:
                         versions = result["versions"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,12 +21,21 @@ from eventsourcing.persistence import InterfaceError, OperationalError
 
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Deciders
-from domain.events import SERVER, Cause, Event, content_digest, key_digest, player_actor, read_event
+from domain.events import (
+    SERVER,
+    Cause,
+    Event,
+    content_digest,
+    key_digest,
+    player_actor,
+    read_event,
+)
 from domain.game import Answered, Game
 from domain.games import DECIDERS, FACT_TYPES, RULESETS
 from domain.gathering import Gathering, Item, Told, asked
 from domain.lifecycle import CLOSING
-from domain.storage import EventMapper, EventRecorder, NotAsked
+from domain.observing import Observer, Unobserved
+from domain.storage import EventMapper, EventRecorder, NotAsked, NotReplicated
 from domain.unsealing import NotHandled, SealedElsewhere, SealUnopened, Unsealing, lacks_its_key
 from domain.vault import SealError, Vault
 from domain.waypoints import Waypoints, next_waypoint
@@ -93,7 +103,10 @@ class AlreadyOpened(KeyReused):
 
 
 class Undecided(Exception):
-    """The database went away at the commit, and whether the command was recorded can't be told yet."""
+    """Whether the command was recorded can't be told yet.
+
+    The database went away at the commit; or it was recorded, and a failover to the standby may lose it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,17 @@ class _Step:
 
     game: Game
     events: tuple[Event, ...]
+
+
+class _Found(NamedTuple):
+    """Games as the log has them."""
+
+    games: list[Game | Exception | None]
+    """In one's place why it can't be read; None where there is none."""
+    now: datetime
+    """The database's time."""
+    timeline: int
+    """The database's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,23 +181,40 @@ class Games:
     """
 
     def __init__(
-        self, recorder: EventRecorder, vault: Vault, *, deciders: Deciders = DECIDERS, keep: int = 2_000
+        self,
+        recorder: EventRecorder,
+        vault: Vault,
+        *,
+        deciders: Deciders = DECIDERS,
+        keep: int = 2_000,
+        observer: Observer | None = None,
     ) -> None:
-        """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again."""
+        """Keep up to ``keep`` games in memory; they are read anew from the log when they are needed again.
+
+        The ``observer`` is told of every command and every append.
+        """
         self._recorder: Final = recorder
         self._mapper: Final = EventMapper()
         self._vault: Final = vault
         self._deciders: Final = deciders
         self._unsealing: Final = Unsealing(vault, deciders)
         self._keep: Final = keep
+        self._observer: Final[Observer] = observer or Unobserved()
         self._known: Final[OrderedDict[UUID, Game]] = OrderedDict()
         self._known_lock: Final = threading.Lock()
+        self._timeline = 0
+        """That of the database when games were read last: what is in memory was read on it."""
         self._waypoints: Final = Waypoints()
         self._public_waypoints: Final = Waypoints()
         """Of games as they follow from the log alone."""
         self._batches: Final = Gathering[_Request, Outcome](self._serve, key=lambda request: request.game_id)
         self._before: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-before")
         self._after: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-after")
+
+    @property
+    def waiting(self) -> int:
+        """How many commands wait for the batch that is at work."""
+        return len(self._batches)
 
     def close(self) -> None:
         """Wait until every command that was asked for is on disk or refused. Nothing can be asked for any more."""
@@ -218,6 +259,7 @@ class Games:
         game_id: UUID | None = None,
     ) -> None:
         """Do what ``open`` does, and tell the outcome."""
+        told = self._observed(told, kind)
         if game_id is None:
             game_id = uuid4() if key is None else _game_id(player, key)
         decider = self._deciders[kind, RULESETS[kind]]
@@ -358,7 +400,9 @@ class Games:
             return _Step(game, game.events_of(made, cause))
 
         request = _Request(game_id, decide)
-        if game_id in self._known:
+        known = self._known.get(game_id)
+        told = self._observed(told, known.decider.kind if known else None)
+        if known is not None:
             self._batches.submit(request, told)
             return
 
@@ -367,6 +411,17 @@ class Games:
             return request
 
         self._prepared(read, told)
+
+    def _observed(self, told: Told[Outcome], kind: str | None) -> Told[Outcome]:
+        """Have the observer told as well, before whoever asked."""
+        began, observer = time.perf_counter(), self._observer
+
+        def ended(result: Outcome | BaseException) -> None:
+            found = result.game.decider.kind if isinstance(result, Outcome) else kind
+            observer.ended(found, result, time.perf_counter() - began)
+            told(result)
+
+        return ended
 
     def _prepared(self, prepare: Callable[[], _Request], told: Told[Outcome]) -> None:
         """Hand in a request that needs the database first, for itself alone: others must not wait for that."""
@@ -387,7 +442,7 @@ class Games:
         """Decide and append requests for different games, each as if it came alone."""
         waiting = items
         for _ in range(MAX_ATTEMPTS):
-            waiting = self._append(self._decide(waiting))
+            waiting = self._append(*self._decide(waiting))
             if not waiting:
                 return
             # Another server was first. A stale expected version is refused on the next round.
@@ -395,10 +450,11 @@ class Games:
             known = self._known.get(item.value.game_id)
             item.end(VersionConflict(known.version) if known else Undecided())
 
-    def _decide(self, items: Sequence[_Waiting]) -> list[tuple[_Waiting, _Step]]:
+    def _decide(self, items: Sequence[_Waiting]) -> tuple[list[tuple[_Waiting, _Step]], int]:
+        """Return what would follow, and on which timeline of the database that is so."""
         steps: list[tuple[_Waiting, _Step]] = []
         found: _Step | _Repeat | Exception
-        games, now = self._read([item.value.game_id for item in items])
+        games, now, timeline = self._read([item.value.game_id for item in items])
         for item, game in zip(items, games, strict=True):
             try:
                 found = game if isinstance(game, Exception) else item.value.decide(game, now)
@@ -412,23 +468,29 @@ class Games:
                 item.ended_later()
             else:
                 steps.append((item, found))
-        return steps
+        return steps, timeline
 
-    def _append(self, steps: Sequence[tuple[_Waiting, _Step]]) -> list[_Waiting]:
+    def _append(self, steps: Sequence[tuple[_Waiting, _Step]], timeline: int) -> list[_Waiting]:
         """Append what was decided; return those before whose events others came.
 
         The very same bytes are offered again where the database went away: a game's sequence number is unique, so
-        they stand in the log once at most, and a conflict with themselves means that they stand there.
+        they stand in the log once at most, and a conflict with themselves means that they stand there. That a failover
+        would not lose them is asked for apart: a primary that was killed and comes back has them, and perhaps alone.
         """
         offered = [[self._mapper.to_stored_event(event) for event in step.events] for _, step in steps]
         away: Exception | None = None
         for _ in range(MAX_APPENDS if steps else 0):
+            began = time.perf_counter()
             try:
-                appended = self._recorder.append(offered)
+                appended = self._recorder.append(offered, timeline=timeline)
             except NotAsked as error:
                 if away is None:  # nothing was offered before either, so nothing is in doubt
+                    self._observer.not_appended()
                     return _fail(steps, type(error), error)
                 away = error
+            except NotReplicated as error:  # to offer it again would wait for the standby, and everyone with it
+                self._observer.not_appended()
+                return _fail(steps, Undecided, error)
             except (OperationalError, InterfaceError) as error:
                 away = error
                 self._recorder.drop_dead_connections()
@@ -437,18 +499,22 @@ class Games:
                     raise
                 away = error  # what was offered before may stand in the log all the same
             else:
-                return self._told(steps, [positions is not None for positions in appended], in_doubt=away is not None)
+                events = sum(len(positions or ()) for positions in appended)
+                self._observer.appended(len(steps), events, time.perf_counter() - began)
+                there = [positions is not None for positions in appended]
+                return self._told(steps, there, timeline, in_doubt=away is not None)
+            self._observer.not_appended()
         return _fail(steps, Undecided, away)
 
     def _told(
-        self, steps: Sequence[tuple[_Waiting, _Step]], appended: Sequence[bool], *, in_doubt: bool
+        self, steps: Sequence[tuple[_Waiting, _Step]], appended: Sequence[bool], timeline: int, *, in_doubt: bool
     ) -> list[_Waiting]:
         late: list[_Waiting] = []
         for (item, step), is_there in zip(steps, appended, strict=True):
             try:
                 if is_there or (in_doubt and self._landed(step.events)):
                     game = step.game.after(step.events)
-                    self._keep_in_mind(game)
+                    self._keep_in_mind(game, timeline)
                     item.end(Outcome(game, step.events))
                 else:
                     late.append(item)
@@ -459,17 +525,23 @@ class Games:
     def _landed(self, events: tuple[Event, ...]) -> bool:
         last = events[-1]
         try:
-            stored = self._recorder.span(last.game, after=last.seq - 1, first=1)
+            stored = self._recorder.safe_span(last.game, after=last.seq - 1, first=1)
         except Exception as error:
             raise Undecided from error
         return bool(stored) and stored[0].data == last.data
 
     def _tell_again(self, item: _Waiting, repeat: _Repeat) -> None:
-        """Tell the first outcome again. It has to be read and folded, for which nobody else should wait."""
+        """Tell the first outcome again. It has to be read and folded, for which nobody else should wait.
+
+        Nobody may have been told it before: it is acknowledged here and now.
+        """
         game_id, first = repeat.game.id, repeat.first
         try:
-            events = self.events(game_id, after=first.first - 1, first=first.last - first.first + 1)
+            found = self._recorder.safe_span(game_id, after=first.first - 1, first=first.last - first.first + 1)
+            events = tuple(found)
             item.end(Outcome(self.at(game_id, first.last), events, repeated=True))
+        except NotReplicated as error:
+            item.end(_because(Undecided(), error))
         except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it was
             item.end(error)
 
@@ -482,7 +554,7 @@ class Games:
             GameNotFound: there is none.
             OperationalError: the database is away.
         """
-        ((game,), _) = self._read([game_id])
+        (game,) = self._read([game_id]).games
         if isinstance(game, Exception):
             raise game
         if game is None:
@@ -572,22 +644,45 @@ class Games:
         Raises:
             OperationalError: the database is away.
         """
-        return self._read(game_ids)[0]
+        return self._read(game_ids).games
 
-    def _read(self, game_ids: Sequence[UUID]) -> tuple[list[Game | Exception | None], datetime]:
-        """Return the games as the log has them, or why one can't be read, and the database's time."""
+    def _read(self, game_ids: Sequence[UUID]) -> _Found:
+        """Return the games as the log has them."""
+        timeline = self._timeline
         known = [self._known.get(game_id) for game_id in game_ids]
         wanted = [(game_id, game.version if game else 0) for game_id, game in zip(game_ids, known, strict=True)]
-        newer, now = self._recorder.newer(wanted)
+        newer, now, found = self._recorder.newer(wanted)
+        if found != timeline:
+            self._be_on(found)
+            if timeline:
+                return self._read(game_ids)
         games: list[Game | Exception | None] = []
         for game_id, game, stored in zip(game_ids, known, newer, strict=True):
             try:
-                games.append(self._brought_up(game_id, game, stored))
+                games.append(self._brought_up(game_id, game, stored, found))
             except Exception as error:  # noqa: BLE001 - one game that can't be read must not stop the others
                 games.append(error)
-        return games, now
+        return _Found(games, now, found)
 
-    def _brought_up(self, game_id: UUID, known: Game | None, newer: Sequence[bytes]) -> Game | None:
+    def _be_on(self, timeline: int) -> None:
+        """Forget what was read on an earlier timeline of the database: the standby may not have had all of it.
+
+        Raises:
+            OperationalError: it is an earlier one itself.
+        """
+        with self._known_lock:
+            if timeline < self._timeline:
+                raise OperationalError(
+                    f"the database is on timeline {timeline}, and was on {self._timeline} before: it is a primary of"
+                    " before the failover. Stop it. If it is another database, start this server anew"
+                )
+            if timeline > self._timeline:
+                self._known.clear()
+                self._waypoints.clear()
+                self._public_waypoints.clear()
+                self._timeline = timeline
+
+    def _brought_up(self, game_id: UUID, known: Game | None, newer: Sequence[bytes], timeline: int) -> Game | None:
         if known is None and not newer:
             return None
         events = [read_event(stored, FACT_TYPES) for stored in newer]
@@ -595,15 +690,17 @@ class Games:
             events = list(self.events(game_id, after=0, first=known.version + len(events)))
             known = None
         game = (known or self._unsealing.unopened(game_id, events)).after(events)
-        self._keep_in_mind(game)
+        self._keep_in_mind(game, timeline)
         return game
 
     def _keep_waypoint(self, game: Game) -> None:
         if not lacks_its_key(game):  # its positions would lack the cards for as long as they are kept
             self._waypoints.keep(game)
 
-    def _keep_in_mind(self, game: Game) -> None:
+    def _keep_in_mind(self, game: Game, timeline: int) -> None:
         with self._known_lock:
+            if timeline != self._timeline:  # another thread has found a failover meanwhile
+                return
             known = self._known.get(game.id)
             # One that lacks its key gives way to the same version, which may have it.
             if known is None or known.version < game.version + lacks_its_key(known):
@@ -633,10 +730,13 @@ def _fail(
     steps: Sequence[tuple[_Waiting, _Step]], error: type[Exception], cause: Exception | None = None
 ) -> list[_Waiting]:
     for item, _ in steps:
-        raised = error()
-        raised.__cause__ = cause
-        item.end(raised)
+        item.end(_because(error(), cause))
     return []
+
+
+def _because(error: Exception, cause: Exception | None) -> Exception:
+    error.__cause__ = cause
+    return error
 
 
 def _cause(player: UUID | None, command: Command, key: str | None, now: datetime) -> Cause:

@@ -25,11 +25,13 @@ __all__ = [
     "Cause",
     "Event",
     "FactTypes",
+    "UnknownEvent",
     "acting_player",
     "chain",
     "chain_hash",
     "content_digest",
     "key_digest",
+    "must_be_known",
     "must_be_portable",
     "player_actor",
     "read_event",
@@ -43,6 +45,10 @@ MAX_INTEGER: Final = 2**53
 
 FactTypes = Mapping[str, type[Fact]]
 """Every fact by its topic."""
+
+
+class UnknownEvent(Exception):
+    """A newer program has written this: a fact, a version of a fact, or rules that this one does not know."""
 
 
 def chain_hash(data: bytes) -> str:
@@ -150,17 +156,33 @@ def chain(game: UUID, version: int, head: str, facts: Sequence[Fact], cause: Cau
     return tuple(events)
 
 
+def must_be_known(topic: str, version: int, types: FactTypes) -> type[Fact]:
+    """Return the type of a fact.
+
+    Raises:
+        UnknownEvent: there is none of that topic, or this program knows older versions of it only.
+    """
+    fact_type = types.get(topic)
+    if fact_type is None:
+        raise UnknownEvent(f"this program knows no fact {topic}")
+    if version > fact_type.version:
+        raise UnknownEvent(f"{topic} version {version} is not known here (this program knows {fact_type.version})")
+    return fact_type
+
+
 def read_event(data: bytes, types: FactTypes) -> Event:
     """Read an event from its stored bytes.
 
     Raises:
-        ValueError: the bytes are not an event that this program knows.
+        UnknownEvent: a newer program has written it.
+        ValueError: the bytes are not an event.
     """
     try:
         stored: dict[str, Any] = from_json(data, allow_inf_nan=False)
-        fact_type, fact = types[stored["type"]], stored["fact"]
-        if stored["v"] != fact_type.version:
-            fact = fact_type.upcast(fact, stored["v"])
+        version, fact = stored["v"], stored["fact"]
+        fact_type = must_be_known(stored["type"], version, types)
+        if version != fact_type.version:
+            fact = fact_type.upcast(fact, version)
         return Event(
             _uuid(stored["game"]),
             stored["seq"],

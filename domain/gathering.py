@@ -94,6 +94,9 @@ class Gathering(Generic[T, R]):
         self._lock: Final = threading.Lock()
         self._threads: Final = ThreadPoolExecutor(batches, thread_name_prefix="tic-gathering")
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def submit(self, value: T, told: Told[R]) -> None:
         """Add an item; never blocks."""
         item: Item[T, R] = Item(value, self._key(value), told)

@@ -6,34 +6,29 @@ in the log, and a follower that reads on from the last position it has seen miss
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, LiteralString, TypeVar, cast, overload
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 import psycopg
 from eventsourcing.domain import DomainEventProtocol
-from eventsourcing.persistence import (
-    DatabaseError,
-    IntegrityError,
-    InterfaceError,
-    JSONTranscoder,
-    Mapper,
-    OperationalError,
-    PersistenceError,
-    ProgrammingError,
-    StoredEvent,
-)
-from eventsourcing.postgres import ConnectionPool, PostgresApplicationRecorder, PostgresDatastore
+from eventsourcing.persistence import IntegrityError, JSONTranscoder, Mapper, PersistenceError, StoredEvent
+from eventsourcing.postgres import PostgresApplicationRecorder
 from psycopg import Cursor
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import DictRow, RowFactory, dict_row, tuple_row
-from psycopg.sql import Composed
-from psycopg_pool import PoolTimeout
+from psycopg.rows import DictRow, tuple_row
 
-from domain.events import Event, FactTypes, read_event
+from domain.datastore import (
+    DATABASE_AWAY,
+    TIMELINE,
+    TRUSTED,
+    Datastore,
+    NoConnection,
+    NotAsked,
+    NotReplicated,
+    confirm,
+)
+from domain.events import Event, FactTypes, UnknownEvent, must_be_known, read_event
 from domain.games import FACT_TYPES
 from domain.lifecycle import GameLabelled
 from domain.log_tables import EVENTS_TABLE
@@ -46,9 +41,12 @@ __all__ = [
     "EventRecorder",
     "LogBusy",
     "Logged",
+    "Newer",
     "NoConnection",
     "NotAsked",
+    "NotReplicated",
     "PersistenceError",
+    "confirm",
     "log_after",
     "log_end",
 ]
@@ -56,172 +54,20 @@ __all__ = [
 CHANNEL: Final = "game_events"
 """PostgreSQL's notification channel: something was appended. A hint; the log itself is the truth."""
 
-DATABASE_AWAY: Final = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
-"""What is raised where the database can't be reached. A ``PersistenceError`` is whatever the database says."""
-
-IDLE_SECONDS: Final = 10
-"""A transaction that says nothing for so long is ended: its machine may be gone, with the log's lock."""
-AWAY_SECONDS: Final = 1.0
-"""How long it is believed that the database is away, without asking."""
-
-UNLESS_THE_URL_SAYS: Final[dict[str, str | int]] = {
-    "application_name": "tic",
-    # A machine that has vanished must be noticed before the kernel would, which waits for a quarter of an hour.
-    "tcp_user_timeout": 10_000,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-}
-"""How connections are opened."""
-
-T = TypeVar("T")
-
-
-class Datastore(PostgresDatastore):
-    """The library's datastore, opened by a PostgreSQL URL with all that such a URL can say.
-
-    A connection that can't be had within ``patience`` seconds raises the library's OperationalError.
-    """
-
-    def __init__(self, url: str, *, connections: int = 16, patience: float = 2.0) -> None:
-        super().__init__(
-            dbname="", host="", port="", user="", password="", idle_in_transaction_session_timeout=IDLE_SECONDS
-        )
-        self._away_until = 0.0
-        unsaid = {
-            name: value
-            for name, value in {**UNLESS_THE_URL_SAYS, "connect_timeout": max(2, round(patience))}.items()
-            if name not in conninfo_to_dict(url)
-        }
-        self.pool = ConnectionPool(
-            url,
-            connection_class=psycopg.Connection[DictRow],
-            kwargs={"row_factory": dict_row, **unsaid},
-            min_size=1,
-            max_size=connections,
-            open=True,
-            configure=self.after_connect_func(),
-            timeout=patience,
-            max_idle=60.0,
-            reconnect_timeout=0.5,
-        )
-
-    def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
-        """Return what readies a new connection: as the library does, and whatever the database's defaults are."""
-        ready = super().after_connect_func()
-
-        def after_connect(conn: psycopg.Connection[Any]) -> None:
-            ready(conn)
-            # A commit that is told is on disk; and whoever has waited for the log's lock sees what came before him.
-            conn.execute(
-                "SELECT set_config('default_transaction_isolation', 'read committed', false),"
-                " CASE WHEN current_setting('synchronous_commit') = 'off'"
-                " THEN set_config('synchronous_commit', 'on', false) END"
-            )
-
-        return after_connect
-
-    @contextmanager
-    def get_connection(self) -> Iterator[psycopg.Connection[DictRow]]:
-        """Yield a connection.
-
-        Where none could be had a moment ago, say so at once: callers would wait in a queue for the same answer.
-
-        Raises:
-            NoConnection: none can be had, so the database has not been asked for anything.
-            OperationalError: the database is away.
-        """
-        if time.monotonic() < self._away_until:
-            raise NoConnection("the database was away a moment ago")
-        try:
-            with self.pool.connection() as conn:
-                try:
-                    yield conn
-                except psycopg.errors.ReadOnlySqlTransaction:
-                    conn.close()  # to a standby, perhaps, which it will stay; the next one may lead elsewhere
-                    raise
-        except PoolTimeout as error:
-            self._away_until = time.monotonic() + AWAY_SECONDS
-            raise NoConnection(str(error)) from error
-        except psycopg.Error as error:
-            raise _told(error) from error
-
-    @overload
-    def read(self, query: LiteralString | Composed, parameters: Sequence[object]) -> list[DictRow]: ...
-    @overload
-    def read(
-        self, query: LiteralString | Composed, parameters: Sequence[object], *, row_factory: RowFactory[T]
-    ) -> list[T]: ...
-    def read(
-        self,
-        query: LiteralString | Composed,
-        parameters: Sequence[object],
-        *,
-        row_factory: RowFactory[Any] = dict_row,
-    ) -> list[Any]:
-        """Return the rows of a query, tried twice: after a failover every idle connection is a dead one.
-
-        Raises:
-            OperationalError: the database is away.
-        """
-        try:
-            return self._read(query, parameters, row_factory)
-        except (OperationalError, InterfaceError):
-            if time.monotonic() < self._away_until:
-                raise
-            self.pool.check()
-        return self._read(query, parameters, row_factory)
-
-    def _read(
-        self, query: LiteralString | Composed, parameters: Sequence[object], row_factory: RowFactory[Any]
-    ) -> list[Any]:
-        with self.get_connection() as conn, conn.cursor(binary=True, row_factory=row_factory) as cursor:
-            return cursor.execute(query, parameters, prepare=True).fetchall()
-
-    @contextmanager
-    def alone(self) -> Iterator[Cursor[DictRow]]:
-        """Begin a transaction that makes tables, while no other server does; it is committed at the end.
-
-        What makes them holds the lock, or the lock would end where its own transaction is idle for too long.
-
-        Raises:
-            OperationalError: the database is away.
-        """
-        with self.transaction(commit=True) as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('tic schema'))")
-            yield cursor
-
-
-def _told(error: psycopg.Error) -> PersistenceError:
-    """Return what the library raises for an error of the driver."""
-    for theirs, ours in _ERRORS:
-        if isinstance(error, theirs):
-            return ours(str(error))
-    return PersistenceError(str(error))
-
-
-_ERRORS: Final[tuple[tuple[type[psycopg.Error], type[PersistenceError]], ...]] = (
-    # The driver takes these two for faults of ours. They say that this database, or connection, will not do for now.
-    (psycopg.errors.ReadOnlySqlTransaction, OperationalError),
-    (psycopg.errors.IdleInTransactionSessionTimeout, OperationalError),
-    (psycopg.InterfaceError, InterfaceError),
-    (psycopg.OperationalError, OperationalError),
-    (psycopg.IntegrityError, IntegrityError),
-    (psycopg.ProgrammingError, ProgrammingError),
-    (psycopg.DatabaseError, DatabaseError),
-)
-
-
-class NotAsked(OperationalError):
-    """The database was not asked, or has done nothing: nothing is in doubt."""
-
-
-class NoConnection(NotAsked):
-    """No connection could be had."""
-
 
 class LogBusy(NotAsked):
     """Another writer held the log for too long; nothing was appended."""
+
+
+class Newer(NamedTuple):
+    """What the log has of some games."""
+
+    events: list[list[bytes]]
+    """For each game, as stored."""
+    now: datetime
+    """The database's time."""
+    timeline: int
+    """Of the database: it grows with each failover, and with nothing else that a server lives to see."""
 
 
 class EventMapper(Mapper[UUID]):
@@ -254,16 +100,24 @@ class EventRecorder(PostgresApplicationRecorder):
         self._datastore: Final = datastore
         self.appended = appended
 
-    def append(self, appends: Sequence[Sequence[StoredEvent]]) -> list[Sequence[int] | None]:
+    def append(
+        self, appends: Sequence[Sequence[StoredEvent]], *, timeline: int | None = None
+    ) -> list[Sequence[int] | None]:
         """Append the events of several commands in one transaction, the first command's first.
+
+        Args:
+            appends: each command's events.
+            timeline: of the database on which their games were read; None where that does not matter.
 
         Returns:
             For each the positions of its events in the log, which are on disk; None where it does not follow the
-            last event of its game: others came first, and none of its events was appended.
+            last event of its game: others came first, and none of its events was appended. Where the database is on
+            another timeline that is so of all: what they follow may not be there.
 
         Raises:
             LogBusy: another writer holds the log; nothing was appended.
             IntegrityError: two of the appends want the same place; nothing was appended.
+            NotReplicated: the events were appended, and may not be on the standby.
             OperationalError, InterfaceError: the database is away; the events may or may not have been appended.
         """
         numbered = [(number, event) for number, events in enumerate(appends) for event in events]
@@ -276,7 +130,11 @@ class EventRecorder(PostgresApplicationRecorder):
         )
         with self._datastore.get_connection() as conn, conn.cursor(binary=True, row_factory=tuple_row) as cursor:
             try:
-                refused, positions = cursor.execute(_APPEND, columns, prepare=True).fetchall()[0]
+                refused, positions, *_ = cursor.execute(_APPEND, (timeline, *columns), prepare=True).fetchall()[0]
+            except psycopg.errors.NullValueNotAllowed:
+                if timeline is None:
+                    raise
+                return [None] * len(appends)
             except psycopg.errors.LockNotAvailable as error:
                 raise LogBusy from error
         self.appended()
@@ -299,18 +157,18 @@ class EventRecorder(PostgresApplicationRecorder):
         """Replace the idle connections that a failover has left dead."""
         self._datastore.pool.check()
 
-    def newer(self, games: Sequence[tuple[UUID, int]]) -> tuple[list[list[bytes]], datetime]:
-        """Return, for each game and version, the game's events after that version as stored; and the database's time.
+    def newer(self, games: Sequence[tuple[UUID, int]]) -> Newer:
+        """Return, for each game and version, the game's events after that version; and what else goes with them.
 
         Raises:
-            OperationalError: the database is away.
+            OperationalError: the database is away, or is a standby.
         """
         ids, versions = [game for game, _ in games], [version for _, version in games]
-        (_, _, now, _), *rows = self._datastore.read(_NEWER, (ids, versions), row_factory=tuple_row)
+        (_, timeline, now, _), *rows = self._datastore.read(_NEWER, (ids, versions), row_factory=tuple_row)
         found: list[list[bytes]] = [[] for _ in games]
         for place, _, _, state in rows:
             found[place - 1].append(state)
-        return found, now
+        return Newer(found, now, timeline)
 
     def now(self) -> datetime:
         """Return the database's time.
@@ -328,6 +186,20 @@ class EventRecorder(PostgresApplicationRecorder):
             OperationalError: the database is away.
         """
         rows = self._datastore.read(_SPAN, (game, after, first))
+        return [read_event(row["state"], FACT_TYPES) for row in rows]
+
+    def safe_span(self, game: UUID, *, after: int, first: int) -> list[Event]:
+        """Do what ``span`` does, and make sure that the events are where they must be to be acknowledged.
+
+        Raises:
+            NotReplicated: they are in the log, and may not be on the standby.
+            OperationalError: the database is away.
+        """
+        # In one transaction, so of one server, also behind a pooler; it ends after what was seen in it.
+        with self._datastore.get_connection() as conn, conn.transaction():
+            rows = conn.execute(_SPAN, (game, after, first), binary=True).fetchall()
+            if rows:
+                confirm(conn)
         return [read_event(row["state"], FACT_TYPES) for row in rows]
 
     def newest(self, game: UUID) -> Event | None:
@@ -373,7 +245,7 @@ class Logged:
         """Take a row of the log.
 
         Raises:
-            ValueError: this program does not know such a fact.
+            UnknownEvent: a newer program has written it.
         """
         self.position: Final = position
         self.game: Final = game
@@ -381,10 +253,7 @@ class Logged:
         self._state: Final = state
         self._types: Final = types
         self._event: Event | None = None
-        try:
-            self.fact_type: Final = types[topic]
-        except KeyError:
-            raise ValueError(f"this program knows no fact {topic}") from None
+        self.fact_type: Final = must_be_known(topic, _version(state), types)
 
     @property
     def data(self) -> bytes:
@@ -404,10 +273,33 @@ class Logged:
 
 
 def log_after(cursor: Cursor[Any], position: int, *, limit: int, types: FactTypes = FACT_TYPES) -> list[Logged]:
-    """Return at most ``limit`` events of all games after a position in the log, in its order."""
+    """Return at most ``limit`` events of all games after a position in the log, in its order.
+
+    They end before the first one that a newer program has written.
+
+    Raises:
+        UnknownEvent: that one is the next.
+    """
     with cursor.connection.cursor(binary=True, row_factory=tuple_row) as reading:
         rows = reading.execute(_LOG, (position, limit), prepare=True).fetchall()
-    return [Logged(place, game, seq, topic, state, types) for place, game, seq, topic, state in rows]
+    found: list[Logged] = []
+    for place, game, seq, topic, state in rows:
+        try:
+            found.append(Logged(place, game, seq, topic, state, types))
+        except UnknownEvent:
+            if not found:
+                raise
+            break
+    return found
+
+
+def _version(state: bytes) -> int:
+    """Return the version of the fact in an event, without reading all of it; 0 where that can't be told so.
+
+    Most events are not read by those who follow the log. Whether they may pass over one must be known all the same.
+    """
+    version = state[state.rfind(b'"v":') + 4 : -1]  # keys are sorted, and this is the last
+    return int(version) if len(version) < 10 and version.isdigit() else 0
 
 
 def log_end(cursor: Cursor[DictRow]) -> int:
@@ -417,11 +309,13 @@ def log_end(cursor: Cursor[DictRow]) -> int:
 
 
 _APPEND: Final = (
-    "SELECT refused, positions"
-    " FROM public.append_events(%b::integer[], %b::uuid[], %b::bigint[], %b::text[], %b::bytea[])"
+    f"SELECT refused, positions, {TRUSTED.format(local='true')}"  # noqa: S608 - made of constants
+    # Nothing of nothing is refused by the function, before it does anything.
+    f" FROM public.append_events(CASE WHEN {TIMELINE} = coalesce(%b::bigint, {TIMELINE}) THEN %b::integer[] END,"
+    " %b::uuid[], %b::bigint[], %b::text[], %b::bytea[])"
 )
 _NEWER: Final = (
-    "SELECT 0::bigint AS place, 0::bigint AS seq, clock_timestamp() AS now, NULL::bytea AS state"
+    f"SELECT 0::bigint AS place, {TIMELINE} AS seq, clock_timestamp() AS now, NULL::bytea AS state"  # noqa: S608
     " UNION ALL"
     " SELECT k.place, e.originator_version, NULL, e.state"
     " FROM unnest(%b::uuid[], %b::bigint[]) WITH ORDINALITY AS k (game, version, place) CROSS JOIN LATERAL ("

@@ -16,7 +16,7 @@ import structlog
 
 from domain.dealing import Seeds, are_chained
 from domain.decider import AnyDecider, Deciders
-from domain.events import Event
+from domain.events import Event, UnknownEvent
 from domain.game import Game
 from domain.lifecycle import CLOSING, Dealt, GameOpened, SeedsRevealed
 from domain.vault import NotSealedHere, SealError, Vault
@@ -52,13 +52,15 @@ class Unsealing:
 
         Raises:
             TypeError: the first event opens no game.
-            LookupError: this program does not know its kind and ruleset.
+            UnknownEvent: this program does not know its kind and ruleset.
             OperationalError: the database is away.
         """
         opened, last = events[0].fact, events[-1].fact
         if not isinstance(opened, GameOpened):
             raise TypeError(f"game {game_id} does not begin with its opening")
-        decider = self._deciders[opened.kind, opened.ruleset]
+        decider = self._deciders.get((opened.kind, opened.ruleset))
+        if decider is None:
+            raise UnknownEvent(f"this program knows no ruleset {opened.ruleset} of {opened.kind}")
         seeds: Seeds | None = None
         if isinstance(last, SeedsRevealed):
             seeds = _published(opened, last, events)

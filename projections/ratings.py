@@ -52,6 +52,12 @@ RATING_TABLES: Final = {
 }
 """Statements by the table that they make."""
 
+# By name, here and wherever read models are read: those of a newer program may have columns more.
+_RATINGS: Final = "SELECT kind, player, mu, sigma, games, game, position FROM read_models.ratings"
+_CHANGES: Final = (
+    "SELECT kind, game, position, player, place, mu_before, sigma_before, mu, sigma FROM read_models.rating_changes"
+)
+
 _MODEL: Final = PlackettLuce()
 
 
@@ -186,7 +192,7 @@ class RatingQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT * FROM read_models.ratings WHERE player = %s ORDER BY kind"
+        query = _RATINGS + " WHERE player = %s ORDER BY kind"
         return [Rating(**row) for row in self._datastore.read(query, (player,))]
 
     def of_players(self, players: Collection[UUID]) -> dict[UUID, list[Rating]]:
@@ -195,7 +201,7 @@ class RatingQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT * FROM read_models.ratings WHERE player = ANY(%s) ORDER BY kind"
+        query = _RATINGS + " WHERE player = ANY(%s) ORDER BY kind"
         found: dict[UUID, list[Rating]] = {player: [] for player in players}
         for row in self._datastore.read(query, (list(found),)):
             found[row["player"]].append(Rating(**row))
@@ -213,9 +219,9 @@ class RatingQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = (
-            "SELECT * FROM read_models.rating_changes WHERE player = %s AND kind = %s"
-            " AND position < coalesce(%s, 9223372036854775807) ORDER BY position DESC LIMIT %s"
+        query = _CHANGES + (
+            " WHERE player = %s AND kind = %s AND position < coalesce(%s, 9223372036854775807)"
+            " ORDER BY position DESC LIMIT %s"
         )
         return [RatingChange(**row) for row in self._datastore.read(query, (player, kind, before, first))]
 
@@ -225,7 +231,7 @@ class RatingQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT * FROM read_models.rating_changes WHERE game = %s ORDER BY place, player"
+        query = _CHANGES + " WHERE game = %s ORDER BY place, player"
         return [RatingChange(**row) for row in self._datastore.read(query, (game,))]
 
     def changes_in(self, player: UUID, games: Collection[UUID]) -> dict[UUID, RatingChange]:
@@ -234,5 +240,5 @@ class RatingQueries:
         Raises:
             OperationalError: the database is away.
         """
-        query = "SELECT * FROM read_models.rating_changes WHERE game = ANY(%s) AND player = %s"
+        query = _CHANGES + " WHERE game = ANY(%s) AND player = %s"
         return {row["game"]: RatingChange(**row) for row in self._datastore.read(query, (list(games), player))}

@@ -24,6 +24,7 @@ from projections.tables import (
     Projection,
     TablesHeld,
     drop_tables,
+    hold_off,
     place,
     set_place,
     take_in,
@@ -62,7 +63,7 @@ def rebuilt(datastore: Datastore, projection: Projection, *, batch: int, progres
         How many events were taken in.
 
     Raises:
-        LookupError: there are no tables yet, or they are another program's.
+        LookupError: there are no tables yet, or they are a newer program's.
         RebuildUnderWay: someone else is at it.
         TablesHeld: someone stays in what a killed rebuild has left.
         PersistenceError: the database is away, or said no; the old tables stand.
@@ -103,7 +104,7 @@ def _begin(conn: Connection, projection: Projection) -> int:
     """Clear away what a killed rebuild has left, and make empty tables; return how long the log is."""
     with conn.transaction(), conn.cursor() as cursor:
         within(cursor, LIVE)
-        place(cursor, projection)  # says whether the tables are ours to replace
+        hold_off(cursor, projection)  # says whether the tables are ours to replace
         within(cursor, BUILD)
         drop_tables(cursor, projection, BUILD)
         projection.create_tables(cursor)
@@ -146,7 +147,7 @@ def _swap(conn: Connection, projection: Projection, batch: int) -> tuple[int, bo
     try:
         with conn.transaction(), conn.cursor() as cursor:
             within(cursor, LIVE)
-            place(cursor, projection)  # waits for a follower's step to end, and holds off the next one
+            hold_off(cursor, projection)  # waits for a follower's step to end
             within(cursor, BUILD)
             rest = 0
             while taken := take_in(cursor, projection, most=batch):
@@ -160,6 +161,8 @@ def _swap(conn: Connection, projection: Projection, batch: int) -> tuple[int, bo
                     cursor.execute(move)
             within(cursor, LIVE)
             set_place(cursor, projection, reached)
+            update = "UPDATE projection_positions SET version = %s WHERE name = %s"
+            cursor.execute(update, (projection.version, projection.name))
     except TablesHeld as held:
         _logger.info("the new tables wait for readers of the old ones", projection=projection.name, tables=str(held))
         time.sleep(SWAP_RETRY_SECONDS)

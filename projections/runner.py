@@ -42,11 +42,11 @@ _NOTHING_NEW: Final = (
 )
 
 
-def make_tables(datastore: Datastore, projections: Collection[Projection]) -> None:
+def make_tables(datastore: Datastore, projections: Collection[Projection], *, keep_older: bool = False) -> None:
     """Make the tables of projections if they are missing, or older than this program's.
 
-    What is missing is made at once. Older tables are dropped, projection after projection: readers who stay in them are
-    waited for, for a minute or so.
+    What is missing is made at once. Older tables are dropped, projection after projection, unless they are kept for a
+    rebuild to take their place when it is whole: readers who stay in them are waited for, for a minute or so.
 
     Raises:
         ProgrammingError: the schemas are missing, and this role may not make them.
@@ -55,7 +55,8 @@ def make_tables(datastore: Datastore, projections: Collection[Projection]) -> No
         OperationalError: the database is away.
     """
     for projection in _older_after_making(datastore, projections):
-        when_free(partial(_make_anew, datastore, projection))
+        if not keep_older:
+            when_free(partial(_make_anew, datastore, projection))
 
 
 def _older_after_making(datastore: Datastore, projections: Collection[Projection]) -> list[Projection]:
@@ -105,10 +106,11 @@ class Follower:
         self._turns: Final = turns
         self._woken: Final = threading.Event()
 
-    def create_tables(self) -> None:
+    def create_tables(self, *, keep_older: bool = False) -> None:
         """Make the projection's tables if they are missing, or older than this program's.
 
-        Older ones are dropped: readers who stay in them are waited for, for a minute or so.
+        Older ones are dropped, unless they are kept for a rebuild to take their place when it is whole: readers who
+        stay in them are waited for, for a minute or so.
 
         Raises:
             ProgrammingError: the schemas are missing, and this role may not make them.
@@ -116,7 +118,7 @@ class Follower:
             TablesHeld: readers stay in the older tables; those stand, and are what is shown.
             OperationalError: the database is away.
         """
-        make_tables(self._datastore, [self._projection])
+        make_tables(self._datastore, [self._projection], keep_older=keep_older)
 
     def step(self) -> int:
         """Take in the next batch, if there is one; return how many events it had.
@@ -142,7 +144,7 @@ class Follower:
     def rebuild(self, progress: Callable[[int, int], None], *, batch: int = REBUILD_BATCH) -> int:
         """Build the tables anew from the whole log; readers see the old ones until the new ones are whole.
 
-        Followers go on with the old ones meanwhile.
+        Followers go on with the old ones meanwhile, also those of an older program, if they are of its version.
 
         Args:
             progress: is told how many events are taken in, and how many there are.
@@ -152,7 +154,7 @@ class Follower:
             How many events were taken in.
 
         Raises:
-            LookupError: there are no tables yet, or they are another program's.
+            LookupError: there are no tables yet, or they are a newer program's.
             RebuildUnderWay: someone else is at it.
             PersistenceError: the database is away, or said no; the old tables stand.
         """

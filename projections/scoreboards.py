@@ -92,7 +92,7 @@ WITH {}, page AS MATERIALIZED (
      WHERE scoreboard = (SELECT scoreboard FROM board) AND (key, reached) > (%s, %s) AND key <= %s
      ORDER BY key, reached LIMIT %s
 ), {}
-SELECT * FROM ranked ORDER BY key, reached
+SELECT player, key, game, games, reached, better, alike FROM ranked ORDER BY key, reached
 """).format(_BOARD, _RANKED)
 
 _STANDING: Final = SQL("""
@@ -114,7 +114,7 @@ WITH {}, own AS MATERIALIZED (
          ORDER BY l.key, l.reached LIMIT %s
     ) AS below
 ), {}
-SELECT ranked.*, ({}) AS players FROM ranked ORDER BY key, reached
+SELECT player, key, game, games, reached, better, alike, ({}) AS players FROM ranked ORDER BY key, reached
 """).format(_BOARD, _RANKED, _PLAYERS)
 
 

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Final, NamedTuple
 
+from domain.events import UnknownEvent
 from domain.storage import Datastore, PersistenceError
 from projections.models import PROJECTIONS
 from projections.runner import Follower, RebuildUnderWay
@@ -143,5 +144,5 @@ def _outcome(url: str, name: str, far: Callable[[int, int], None]) -> _Rebuilt |
     try:
         with closing(Datastore(url, connections=1)) as datastore:
             return _Rebuilt(Follower(datastore, PROJECTIONS[name]).rebuild(far))
-    except (RebuildUnderWay, LookupError, ValueError, PersistenceError) as error:
+    except (RebuildUnderWay, LookupError, ValueError, UnknownEvent, PersistenceError) as error:
         return _Failed(str(error))

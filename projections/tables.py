@@ -21,7 +21,7 @@ from psycopg.sql import SQL, Identifier
 from domain.storage import Logged, PersistenceError, log_after
 
 __all__ = ["BUILD", "LIVE", "OthersThings", "Projection", "TablesHeld", "Thing", "drop_tables", "drop_things"]
-__all__ += ["make_room", "make_schemas", "others_things", "place", "set_place", "take_in", "when_free"]
+__all__ += ["hold_off", "make_room", "make_schemas", "others_things", "place", "set_place", "take_in", "when_free"]
 __all__ += ["within", "without_readers"]
 
 LIVE: Final = "read_models"
@@ -246,14 +246,34 @@ def place(cursor: Cursor[DictRow], projection: Projection) -> int:
     Raises:
         LookupError: it has no tables yet, or they are another program's.
     """
+    position, version = _held(cursor, projection)
+    if version != projection.version:  # nothing is written into tables that one does not know
+        raise _of_another(projection, version)
+    return position
+
+
+def hold_off(cursor: Cursor[DictRow], projection: Projection) -> None:
+    """Hold everyone off a read model, whose tables may be an older program's, until the transaction ends.
+
+    Raises:
+        LookupError: it has no tables yet, or they are a newer program's.
+    """
+    _, version = _held(cursor, projection)
+    if version > projection.version:
+        raise _of_another(projection, version)
+
+
+def _held(cursor: Cursor[DictRow], projection: Projection) -> tuple[int, int]:
     query = "SELECT position, version FROM projection_positions WHERE name = %s FOR UPDATE"
     row = cursor.execute(query, (projection.name,)).fetchone()
     if row is None:
         raise LookupError(f"the projection {projection.name} has no tables yet")
-    if row["version"] != projection.version:  # nothing is written into tables that one does not know
-        known = f"version {row['version']}; this program knows {projection.version}"
-        raise LookupError(f"the tables of {projection.name} have {known}")
-    return int(row["position"])
+    return int(row["position"]), int(row["version"])
+
+
+def _of_another(projection: Projection, version: int) -> LookupError:
+    known = f"version {version}; this program knows {projection.version}"
+    return LookupError(f"the tables of {projection.name} have {known}")
 
 
 def set_place(cursor: Cursor[DictRow], projection: Projection, position: int) -> None:

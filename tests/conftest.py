@@ -47,7 +47,7 @@ ROOM = 2**31
 """Bytes that must be free there; the databases of a run take a few hundred megabytes."""
 
 
-def _memory() -> Path | None:
+def memory() -> Path | None:
     """A folder whose files lie in memory, where there is one with room enough.
 
     Each test makes a database and drops it, and both wait for the disk for longer than most tests take. The server
@@ -63,7 +63,7 @@ def _memory() -> Path | None:
 def _embedded() -> Iterator[str]:
     """The URL of a server of this run's own."""
     with (
-        tempfile.TemporaryDirectory(prefix="tic-tests-", dir=_memory()) as folder,
+        tempfile.TemporaryDirectory(prefix="tic-tests-", dir=memory()) as folder,
         embedded_postgres(Path(folder) / "postgres") as url,
     ):
         yield url

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,15 +37,16 @@ class Server:
 
 def environment(**settings: str) -> dict[str, str]:
     """The environment of a process that takes nothing from the tester's settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TIC_") and name != "DATABASE_URL"}
-    return {**kept, **settings}
+    ours = ("TIC_", "DATABASE_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | settings
 
 
 @contextmanager
-def serving(settings: Mapping[str, str]) -> Iterator[Server]:
-    """Run `tic serve` on a free port until the block ends."""
+def serving(settings: Mapping[str, str], *, program: Sequence[str | Path] = (TIC,)) -> Iterator[Server]:
+    """Run `tic serve`, or that of another program, on a free port until the block ends."""
     process = subprocess.Popen(
-        [TIC, "serve", "--port", "0"],
+        [*program, "serve", "--port", "0"],
+        cwd=ROOT,
         env=environment(**settings),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -194,15 +194,25 @@ def test_a_server_starts_without_some_of_the_keys_and_says_how_many_decks_that_c
 
 
 def logged_by_a_server_that_starts(**settings: str) -> list[dict[str, object]]:
-    """Run a server until it listens; return what it has logged by then."""
+    """Run a server until it listens, and stop it; return what it has logged."""
     settings = environment(**settings, TIC_LOG_FORMAT="json")
     words = [str(TIC), "serve", "--port", "0"]
-    with subprocess.Popen(words, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.terminate()
-        _, said = process.communicate(timeout=20)
-    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    said = []
+    with subprocess.Popen(words, env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("{"):
+                said.append(json.loads(line))
+                if said[-1]["event"] == "listening":
+                    process.terminate()
+    return said
+
+
+def test_a_server_whose_log_is_for_machines_says_there_that_it_listens_and_that_it_has_stopped(
+    database_url: str, key_file: Path
+) -> None:
+    said = logged_by_a_server_that_starts(DATABASE_URL=database_url, TIC_SERVER_KEY_FILE=str(key_file))
+    assert [line["event"] for line in said if line["event"] in {"listening", "stopped"}] == ["listening", "stopped"]
 
 
 # key

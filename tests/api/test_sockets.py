@@ -16,6 +16,8 @@ from starlette.websockets import WebSocketDisconnect
 from api.endpoint import GraphQLEndpoint
 from api.faults import Unauthenticated
 from api.limits import Limits
+from api.metrics import Metrics
+from api.observing import Observatory
 from api.sharing import Feed, Offer
 from api.sockets import bearer
 from tests.audit.toy import Observed, Query, digest, observed, served, toy_endpoint
@@ -319,6 +321,23 @@ async def test_a_reader_that_takes_nothing_is_cut_off() -> None:
         peer.is_reading = False
         peer.subscribe("1", "subscription { forever }")
         assert await peer.closing() == (1013, SLOW)
+
+
+async def test_whoever_observes_learns_of_a_reader_that_is_cut_off() -> None:
+    @strawberry.type
+    class Subscription:
+        @strawberry.subscription
+        async def numbers(self) -> AsyncGenerator[int, None]:
+            yield 1
+
+    metrics, schema = Metrics(), strawberry.Schema(Query, subscription=Subscription)
+    limits, observatory = Limits(write_seconds=0.01), Observatory(metrics)
+    async with opened(GraphQLEndpoint(schema, context=nobody, limits=limits, observatory=observatory)) as peer:
+        peer.is_reading = False
+        peer.subscribe("1", "subscription { numbers }")
+        assert (await peer.closing())[0] == 1013
+    told = {"transport": "websocket", "reason": "stalled"}
+    assert metrics.registry.get_sample_value("tic_slow_readers_total", told) == 1
 
 
 async def test_what_runs_on_a_socket_ends_with_its_reader_and_makes_nothing_more() -> None:

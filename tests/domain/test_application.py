@@ -246,10 +246,10 @@ def test_a_game_that_another_server_opens_with_the_same_key_at_the_same_time_is_
 ) -> None:
     other, insert = Games(recorder, vault), recorder.append
 
-    def somebody_else_is_first(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def somebody_else_is_first(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
         monkeypatch.setattr(recorder, "append", insert)
         open_game(other, key="a game of ada")
-        return insert(appends)
+        return insert(appends, **on)
 
     monkeypatch.setattr(recorder, "append", somebody_else_is_first)
     opened = open_game(games, key="a game of ada")
@@ -262,11 +262,11 @@ def test_a_look_at_a_game_that_is_just_being_opened_does_not_disturb_it(
 ) -> None:
     insert = recorder.append
 
-    def looked_at(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def looked_at(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
         game_id = UUID(str(appends[0][0].originator_id))
         with pytest.raises(GameNotFound):
             games.game(game_id)
-        return insert(appends)
+        return insert(appends, **on)
 
     monkeypatch.setattr(recorder, "append", looked_at)
     assert not open_game(games, key="a game of ada").repeated
@@ -305,10 +305,10 @@ def test_a_command_that_names_no_version_is_decided_again_after_a_conflict(
     game, other = open_game(games).game.id, Games(recorder, vault)
     insert = recorder.append
 
-    def somebody_else_is_first(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def somebody_else_is_first(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
         monkeypatch.setattr(recorder, "append", insert)
         play(other, game, turn)
-        return insert(appends)
+        return insert(appends, **on)
 
     monkeypatch.setattr(recorder, "append", somebody_else_is_first)
     assert play(games, game, resign).game.version == 7
@@ -317,7 +317,7 @@ def test_a_command_that_names_no_version_is_decided_again_after_a_conflict(
 # What can go wrong at the commit
 
 
-def fails_before_the_commit(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
+def fails_before_the_commit(_appends: Sequence[Sequence[StoredEvent]], **_on: Any) -> Any:
     raise OperationalError("the connection is gone")
 
 
@@ -326,8 +326,8 @@ def reply_lost(recorder: EventRecorder, monkeypatch: pytest.MonkeyPatch, times: 
     """The next commits happen, and their replies are lost on the way."""
     insert, left = recorder.append, [times]
 
-    def lose(appends: Sequence[Sequence[StoredEvent]]) -> Any:
-        answer = insert(appends)
+    def lose(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
+        answer = insert(appends, **on)
         if left[0]:
             left[0] -= 1
             raise OperationalError("the connection is gone")
@@ -364,7 +364,7 @@ def test_a_busy_log_after_a_lost_reply_leaves_the_outcome_undecided(
     game = open_game(games).game.id
     faults = iter([OperationalError("the connection is gone"), LogBusy("held"), LogBusy("held")])
 
-    def fail(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def fail(_appends: Sequence[Sequence[StoredEvent]], **_on: Any) -> Any:
         raise next(faults)
 
     monkeypatch.setattr(recorder, "append", fail)
@@ -379,12 +379,12 @@ def test_whatever_goes_wrong_after_a_lost_reply_leaves_the_outcome_undecided(
     game = open_game(games).game.id
     insert = recorder.append
 
-    def lost_then_wrong(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def lost_then_wrong(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
         monkeypatch.setattr(recorder, "append", wrong)
-        insert(appends)
+        insert(appends, **on)
         raise OperationalError("the connection is gone")
 
-    def wrong(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def wrong(_appends: Sequence[Sequence[StoredEvent]], **_on: Any) -> Any:
         raise error("something else")
 
     monkeypatch.setattr(recorder, "append", lost_then_wrong)
@@ -398,7 +398,7 @@ def test_what_is_wrong_at_the_first_attempt_is_told_as_it_is(
 ) -> None:
     game = open_game(games).game.id
 
-    def wrong(_appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def wrong(_appends: Sequence[Sequence[StoredEvent]], **_on: Any) -> Any:
         raise DatabaseError("the function is missing")
 
     monkeypatch.setattr(recorder, "append", wrong)
@@ -413,9 +413,9 @@ def test_a_command_for_which_no_connection_can_be_had_is_not_in_doubt(vault: Vau
         game = open_game(games).game.id
         append = recorder.append
 
-        def while_another_has_it(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+        def while_another_has_it(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
             with datastore.get_connection():
-                return append(appends)
+                return append(appends, **on)
 
         recorder.append = while_another_has_it  # type: ignore[method-assign]
         with pytest.raises(NoConnection):
@@ -431,11 +431,11 @@ def together(games: Games, recorder: EventRecorder, monkeypatch: pytest.MonkeyPa
     first, insert = open_game(games).game.id, recorder.append
     entered, go_on = threading.Event(), threading.Event()
 
-    def held(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def held(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
         monkeypatch.setattr(recorder, "append", insert)
         entered.set()
         assert go_on.wait(10)
-        return insert(appends)
+        return insert(appends, **on)
 
     with ThreadPoolExecutor(10) as pool:
         monkeypatch.setattr(recorder, "append", held)

@@ -20,6 +20,7 @@ from domain.events import (
     SERVER,
     Cause,
     Event,
+    UnknownEvent,
     acting_player,
     chain,
     chain_hash,
@@ -175,14 +176,20 @@ def test_an_older_version_keeps_its_own_bytes_and_hash() -> None:
     ],
 )
 def test_what_is_no_event_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises((ValueError, UnknownEvent), match=r"."):
         read_event(data, TYPES)
+
+
+@pytest.mark.parametrize("written", [{"type": "toy.Unheard"}, {"v": 3}], ids=["a new fact", "a new version of one"])
+def test_what_a_newer_program_has_written_is_told_apart_from_what_is_no_event(written: dict[str, Any]) -> None:
+    with pytest.raises(UnknownEvent):
+        read_event(stored(**written), TYPES)
 
 
 def test_a_fact_of_another_version_without_an_upcast_is_refused_by_name() -> None:
     (event,) = written(PlayerSeated(seat=1, player=PLAYER))
     later = json.dumps(json.loads(event.data) | {"v": 2}).encode()
-    with pytest.raises(ValueError, match=r"game\.PlayerSeated version 2 is not known here \(this program knows 1\)"):
+    with pytest.raises(UnknownEvent, match=r"game\.PlayerSeated version 2 is not known here \(this program knows 1\)"):
         read_event(later, TYPES)
 
 

@@ -61,6 +61,15 @@ def test_of_two_appends_for_one_place_in_one_transaction_neither_is_taken(record
     assert recorder.append([events(game, 1)]) != [None]
 
 
+def test_on_another_timeline_of_the_database_than_the_games_were_read_on_nothing_is_appended(
+    recorder: EventRecorder,
+) -> None:
+    game = uuid4()
+    here = recorder.newer([(game, 0)]).timeline
+    assert recorder.append([events(game, 1), events(uuid4(), 1)], timeline=here + 1) == [None, None]
+    assert recorder.append([events(game, 1)], timeline=here) != [None]
+
+
 def test_after_each_commit_it_is_said_that_something_was_appended(recorder: EventRecorder) -> None:
     told: list[bool] = []
     recorder.appended = lambda: told.append(True)

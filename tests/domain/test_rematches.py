@@ -125,10 +125,10 @@ def test_who_is_second_at_the_last_moment_joins(
 ) -> None:
     insert = recorder.append
 
-    def bob_is_first(appends: Sequence[Sequence[StoredEvent]]) -> Any:
+    def bob_is_first(appends: Sequence[Sequence[StoredEvent]], **on: Any) -> Any:
         monkeypatch.setattr(recorder, "append", insert)
         again(elsewhere, finished, BOB)
-        return insert(appends)
+        return insert(appends, **on)
 
     monkeypatch.setattr(recorder, "append", bob_is_first)
     outcome = again(rematches, finished)

@@ -188,14 +188,18 @@ def counted(database_url: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
     return rows(database_url, "SELECT events, by FROM read_models.counted"), positions(database_url)["counter"]
 
 
+def rebuild(follower: Follower) -> int:
+    return follower.rebuild(lambda _done, _total: None)
+
+
 @pytest.mark.parametrize(
-    "begin",
+    ("known", "begin"),
     [
-        pytest.param(Follower.step, id="a step"),
-        pytest.param(lambda follower: follower.rebuild(lambda _done, _total: None), id="a rebuild"),
+        pytest.param(1, Follower.step, id="a step of an older program"),
+        pytest.param(3, Follower.step, id="a step of a newer one that has made no tables yet"),
+        pytest.param(1, rebuild, id="a rebuild of an older program"),
     ],
 )
-@pytest.mark.parametrize("known", [1, 3], ids=["of an older program", "of a newer one that has made no tables yet"])
 @pytest.mark.usefixtures("newer")
 def test_tables_of_another_version_are_refused_and_nothing_is_written(
     datastore: Datastore, database_url: str, known: int, begin: Callable[[Follower], int]
@@ -204,6 +208,32 @@ def test_tables_of_another_version_are_refused_and_nothing_is_written(
     with pytest.raises(LookupError, match=f"counter have version 2; this program knows {known}"):
         begin(Follower(datastore, Counter(known)))
     assert counted(database_url) == before == ([(5, 2)], (5, 2))
+
+
+@pytest.mark.usefixtures("newer")
+def test_a_rebuild_by_a_newer_program_takes_the_place_of_what_older_ones_show(
+    datastore: Datastore, database_url: str
+) -> None:
+    follower = Follower(datastore, Counter(3))
+    follower.create_tables(keep_older=True)
+    assert counted(database_url) == ([(5, 2)], (5, 2))
+    assert rebuild(follower) == 10
+    assert counted(database_url) == ([(10, 3)], (10, 3))
+
+
+@pytest.mark.usefixtures("newer")
+def test_an_older_program_goes_on_with_its_tables_while_a_newer_one_builds_beside(
+    datastore: Datastore, database_url: str
+) -> None:
+    older, newer = Follower(datastore, Counter(2)), Follower(datastore, Counter(3))
+    newer.create_tables(keep_older=True)
+    shown = []
+
+    def while_it_builds(_done: int, _total: int) -> None:
+        shown.append((older.step(), counted(database_url)))
+
+    newer.rebuild(while_it_builds, batch=10)
+    assert shown[0] == (5, ([(5, 2), (5, 2)], (10, 2)))
 
 
 @pytest.mark.usefixtures("newer")
