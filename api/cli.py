@@ -378,7 +378,12 @@ def _begin_rebuild(log_format: LogFormat) -> None:
 
 
 @project_app.command("rebuild")
-def project_rebuild(name: NameArgument = EVERY_MODEL) -> None:
+def project_rebuild(
+    name: NameArgument = EVERY_MODEL,
+    over_newer: Annotated[
+        bool, typer.Option("--over-newer", help="Also in the place of a newer program's: to go back to this one.")
+    ] = False,
+) -> None:
     """Build read models anew from the whole log. Servers stay up, and show the old ones until the new are whole."""
     settings, names = Settings.load(), _read_models(name)
     begin = partial(_begin_rebuild, settings.log_format)
@@ -394,7 +399,7 @@ def project_rebuild(name: NameArgument = EVERY_MODEL) -> None:
                 progress.update(tasks[each], completed=done, total=total)
 
             try:
-                rebuilt = rebuilt_side_by_side(url, names, far, begin=begin)
+                rebuilt = rebuilt_side_by_side(url, names, far, begin=begin, over_newer=over_newer)
             except NotRebuilt as error:
                 fail(str(error))
             for each, done in rebuilt.items():

@@ -16,7 +16,7 @@ __all__ = ["Part", "Sizes", "measured"]
 _BESIDE: Final = {
     "sealed seeds": ("sealed_seeds",),
     "accounts": ("players", "tokens"),
-    "checkpoints": ("log_checkpoints",),
+    "checkpoints": ("log_checkpoints", "log_departures"),
 }
 
 _COUNTS: Final = """

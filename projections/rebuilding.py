@@ -50,7 +50,14 @@ class RebuildUnderWay(Exception):
     """The read model is being rebuilt by someone else."""
 
 
-def rebuilt(datastore: Datastore, projection: Projection, *, batch: int, progress: Callable[[int, int], None]) -> int:
+def rebuilt(
+    datastore: Datastore,
+    projection: Projection,
+    *,
+    batch: int,
+    progress: Callable[[int, int], None],
+    over_newer: bool = False,
+) -> int:
     """Build a read model from the whole log and put it in the place of the old one.
 
     All of it goes over one connection, which holds the lock: where that is lost, so is the rebuild.
@@ -58,6 +65,7 @@ def rebuilt(datastore: Datastore, projection: Projection, *, batch: int, progres
     Args:
         batch: how many events are taken in in one transaction.
         progress: is told how many events are taken in, and how many there are.
+        over_newer: whether the old one may be a newer program's.
 
     Returns:
         How many events were taken in.
@@ -69,12 +77,12 @@ def rebuilt(datastore: Datastore, projection: Projection, *, batch: int, progres
         PersistenceError: the database is away, or said no; the old tables stand.
     """
     with datastore.get_connection() as conn, _alone(conn, projection):
-        total, done, swapped = when_free(lambda: _begin(conn, projection)), 0, False
+        total, done, swapped = when_free(lambda: _begin(conn, projection, over_newer=over_newer)), 0, False
         while not swapped:
             for taken in _built(conn, projection, batch):
                 done += taken
                 progress(done, max(total, done))
-            rest, swapped = _swap(conn, projection, batch)
+            rest, swapped = _swap(conn, projection, batch, over_newer=over_newer)
             if swapped and rest:
                 done += rest
                 progress(done, max(total, done))
@@ -100,11 +108,11 @@ def _alone(conn: Connection, projection: Projection) -> Iterator[None]:
             conn.close()  # which gives the lock back as well
 
 
-def _begin(conn: Connection, projection: Projection) -> int:
+def _begin(conn: Connection, projection: Projection, *, over_newer: bool) -> int:
     """Clear away what a killed rebuild has left, and make empty tables; return how long the log is."""
     with conn.transaction(), conn.cursor() as cursor:
         within(cursor, LIVE)
-        hold_off(cursor, projection)  # says whether the tables are ours to replace
+        hold_off(cursor, projection, over_newer=over_newer)  # says whether the tables are ours to replace
         within(cursor, BUILD)
         drop_tables(cursor, projection, BUILD)
         projection.create_tables(cursor)
@@ -138,7 +146,7 @@ def _analyze(conn: Connection, projection: Projection) -> None:
         cursor.execute(SQL("ANALYZE {}").format(tables))
 
 
-def _swap(conn: Connection, projection: Projection, batch: int) -> tuple[int, bool]:
+def _swap(conn: Connection, projection: Projection, batch: int, *, over_newer: bool) -> tuple[int, bool]:
     """Take in the rest and put the new tables in the place of the old ones.
 
     Return how many events the rest had, and whether it was done: where readers stay in the old tables it was not, and
@@ -147,7 +155,7 @@ def _swap(conn: Connection, projection: Projection, batch: int) -> tuple[int, bo
     try:
         with conn.transaction(), conn.cursor() as cursor:
             within(cursor, LIVE)
-            hold_off(cursor, projection)  # waits for a follower's step to end
+            hold_off(cursor, projection, over_newer=over_newer)  # waits for a follower's step to end
             within(cursor, BUILD)
             rest = 0
             while taken := take_in(cursor, projection, most=batch):

@@ -141,7 +141,9 @@ class Follower:
             within(cursor, LIVE)
             return take_in(cursor, self._projection, most=self._batch)
 
-    def rebuild(self, progress: Callable[[int, int], None], *, batch: int = REBUILD_BATCH) -> int:
+    def rebuild(
+        self, progress: Callable[[int, int], None], *, batch: int = REBUILD_BATCH, over_newer: bool = False
+    ) -> int:
         """Build the tables anew from the whole log; readers see the old ones until the new ones are whole.
 
         Followers go on with the old ones meanwhile, also those of an older program, if they are of its version.
@@ -149,6 +151,7 @@ class Follower:
         Args:
             progress: is told how many events are taken in, and how many there are.
             batch: how many events are taken in in one transaction.
+            over_newer: whether the old ones may be a newer program's, to which this one does not go on.
 
         Returns:
             How many events were taken in.
@@ -158,7 +161,7 @@ class Follower:
             RebuildUnderWay: someone else is at it.
             PersistenceError: the database is away, or said no; the old tables stand.
         """
-        return rebuilt(self._datastore, self._projection, batch=batch, progress=progress)
+        return rebuilt(self._datastore, self._projection, batch=batch, progress=progress, over_newer=over_newer)
 
     def wake(self) -> None:
         """Say that there may be something new in the log; from any thread, at no cost."""

@@ -60,6 +60,7 @@ def rebuilt_side_by_side(
     progress: Callable[[str, int, int], None],
     *,
     begin: Callable[[], object] = bool,
+    over_newer: bool = False,
 ) -> dict[str, int]:
     """Build read models from the whole log, and put each in the place of its old one when it is whole.
 
@@ -71,6 +72,7 @@ def rebuilt_side_by_side(
         names: of the read models, which have tables already.
         progress: is told the name, how many events are taken in, and how many there are.
         begin: is called in each other process first, which takes it by its name; the default does nothing.
+        over_newer: whether the old ones may be a newer program's.
 
     Returns:
         How many events were taken in, by name.
@@ -79,9 +81,9 @@ def rebuilt_side_by_side(
         NotRebuilt: some were not, as it tells. Those that could be were.
     """
     if len(names) == 1:
-        outcomes = {name: _outcome(url, name, partial(progress, name)) for name in names}
+        outcomes = {name: _outcome(url, name, partial(progress, name), over_newer=over_newer) for name in names}
     else:
-        outcomes = _outcomes(url, names, progress, begin)
+        outcomes = _outcomes(url, names, progress, begin, over_newer=over_newer)
     failed = {name: outcome.reason for name, outcome in outcomes.items() if isinstance(outcome, _Failed)}
     if failed:
         raise NotRebuilt(failed)
@@ -89,7 +91,12 @@ def rebuilt_side_by_side(
 
 
 def _outcomes(
-    url: str, names: Sequence[str], progress: Callable[[str, int, int], None], begin: Callable[[], object]
+    url: str,
+    names: Sequence[str],
+    progress: Callable[[str, int, int], None],
+    begin: Callable[[], object],
+    *,
+    over_newer: bool,
 ) -> dict[str, _Rebuilt | _Failed]:
     told: dict[Connection, str] = {}
     processes: list[SpawnProcess] = []
@@ -98,7 +105,7 @@ def _outcomes(
         for name in names:
             hears, tells = _PROCESSES.Pipe(duplex=False)
             process = _PROCESSES.Process(
-                target=_rebuild, args=(url, name, tells, begin), name=f"tic {name}", daemon=True
+                target=_rebuild, args=(url, name, tells, begin, over_newer), name=f"tic {name}", daemon=True
             )
             processes.append(process)
             process.start()
@@ -132,17 +139,17 @@ def _word(hears: Connection) -> _Far | _Rebuilt | _Failed:
     return word
 
 
-def _rebuild(url: str, name: str, tells: Connection, begin: Callable[[], object]) -> None:
+def _rebuild(url: str, name: str, tells: Connection, begin: Callable[[], object], over_newer: bool = False) -> None:
     """Rebuild one model in this process, and tell how far it is."""
     begin()
     # Whoever listened is gone, or Ctrl-C, which reaches every process of a terminal: the one that asked says so.
     with suppress(BrokenPipeError, KeyboardInterrupt):
-        tells.send(_outcome(url, name, lambda done, total: tells.send(_Far(done, total))))
+        tells.send(_outcome(url, name, lambda done, total: tells.send(_Far(done, total)), over_newer=over_newer))
 
 
-def _outcome(url: str, name: str, far: Callable[[int, int], None]) -> _Rebuilt | _Failed:
+def _outcome(url: str, name: str, far: Callable[[int, int], None], *, over_newer: bool) -> _Rebuilt | _Failed:
     try:
         with closing(Datastore(url, connections=1)) as datastore:
-            return _Rebuilt(Follower(datastore, PROJECTIONS[name]).rebuild(far))
+            return _Rebuilt(Follower(datastore, PROJECTIONS[name]).rebuild(far, over_newer=over_newer))
     except (RebuildUnderWay, LookupError, ValueError, UnknownEvent, PersistenceError) as error:
         return _Failed(str(error))

@@ -252,14 +252,14 @@ def place(cursor: Cursor[DictRow], projection: Projection) -> int:
     return position
 
 
-def hold_off(cursor: Cursor[DictRow], projection: Projection) -> None:
+def hold_off(cursor: Cursor[DictRow], projection: Projection, *, over_newer: bool) -> None:
     """Hold everyone off a read model, whose tables may be an older program's, until the transaction ends.
 
     Raises:
-        LookupError: it has no tables yet, or they are a newer program's.
+        LookupError: it has no tables yet, or they are a newer program's, and may not be.
     """
     _, version = _held(cursor, projection)
-    if version > projection.version:
+    if version > projection.version and not over_newer:
         raise _of_another(projection, version)
 
 

@@ -22,8 +22,8 @@ class Clock:
         newer = EventRecorder.newer
 
         def wound_on(recorder: EventRecorder, games: Sequence[tuple[UUID, int]]) -> Any:
-            events, now = newer(recorder, games)
-            return events, now + self.later
+            found = newer(recorder, games)
+            return found._replace(now=found.now + self.later)
 
         patch.setattr(EventRecorder, "newer", wound_on)
 

@@ -222,6 +222,15 @@ def test_a_rebuild_by_a_newer_program_takes_the_place_of_what_older_ones_show(
 
 
 @pytest.mark.usefixtures("newer")
+def test_who_goes_back_to_an_older_program_builds_its_read_models_over_the_newer_ones(
+    datastore: Datastore, database_url: str
+) -> None:
+    older = Follower(datastore, Counter(1))
+    assert older.rebuild(lambda _done, _total: None, over_newer=True) == 10
+    assert counted(database_url) == ([(10, 1)], (10, 1))
+
+
+@pytest.mark.usefixtures("newer")
 def test_an_older_program_goes_on_with_its_tables_while_a_newer_one_builds_beside(
     datastore: Datastore, database_url: str
 ) -> None:
