@@ -5,19 +5,20 @@ import { readFileSync } from 'node:fs';
 
 const all = (hash, parts) => parts.reduce((sum, part) => sum.update(part), hash).digest();
 const sha = (...parts) => all(createHash('sha256'), parts), hmac = (key, ...parts) => all(createHmac('sha256', key), parts);
-export const must = (holds, what) => { if (!holds) { console.error(`WRONG: ${what}`); process.exit(1); } };
+export const must = (holds, what, sign = 'WRONG') => { if (!holds) { console.error(`${sign}: ${what}`); process.exit(1); } };
 const SHAPES = ['circle', 'crescent', 'triangle', 'square', 'star'], COLOURS = ['violet', 'cyan', 'yellow', 'orange', 'red'];
 const name = (card) => `${Math.floor(card / 25) + 1}-${SHAPES[Math.floor(card / 5) % 5]}-${COLOURS[card % 5]}`;
 
 const lines = readFileSync(process.argv[2], 'utf8').trim().split('\n').slice(1, -1); // without header and closing line
 export const events = lines.map((line) => JSON.parse(line));
+must(events.every(({ type }) => type), 'one record is dealt at a time, and this file holds several', 'NOT READ');
 lines.reduce((before, line, i) => {
   must(events[i].prev === before, `event ${i + 1}: prev is not the hash of the event before`);
   return sha('tic/event/v1\n', line).toString('hex');
 }, '0'.repeat(64));
 
 const { deal, commitment } = events[0].fact, seeds = events.at(-1).fact.seeds?.map((seed) => Buffer.from(seed, 'hex')) ?? [];
-must(seeds.length, 'the seeds are not out: the game is under way, was cancelled, or is unverifiable');
+must(seeds.length, 'the seeds are not out: they are held back, or the game is under way, cancelled or unverifiable', 'OPEN');
 const before = (i) => sha(`tic/chain/v1\n${deal}\n${i + 1}\n`, seeds[i]); // what the seed i + 1 leads to
 seeds.slice(1).forEach((_, i) => must(before(i + 1).equals(seeds[i]), `seed ${i + 1}`));
 must(before(0).toString('hex') === commitment, 'the seeds are not those that were committed to');

@@ -99,7 +99,14 @@ def test_an_event_that_was_altered_and_not_chained_anew_is_refused(deal: Deal) -
 
 @pytest.mark.parametrize("name", [name for name in GOLDEN if name not in DEALT])
 def test_of_a_cancelled_game_there_is_nothing_to_deal(deal: Deal, name: str) -> None:
-    assert refused(deal, Forger(GOLDEN[name])).startswith("the seeds are not out")
+    done = deal(list(write_record(GOLDEN[name])))
+    assert done.returncode == 1
+    assert done.stderr.startswith("OPEN: the seeds are not out")
+
+
+def test_of_an_archive_it_is_said_that_it_is_one(deal: Deal) -> None:
+    done = deal([*write_record(GOLDEN["won"]), *write_record(GOLDEN["poker-declared"])])
+    assert (done.returncode, done.stderr.partition(":")[0]) == (1, "NOT READ")
 
 
 def flipped(digest: str) -> str:
