@@ -7,7 +7,6 @@ this log is the one that a checkpoint of the server vouches for, and that player
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +16,7 @@ from uuid import UUID
 
 from domain.dealing import Seeds
 from domain.decider import AnyDecider, Command, Deciders, Fact, RuleViolation, fold, write_instant
+from domain.differences import difference, short
 from domain.entropy import BeaconGiven, EntropyOpened, EntropyWithheld
 from domain.events import SERVER, Event, player_actor
 from domain.games import DECIDERS
@@ -230,7 +230,7 @@ def _remarks(record: Record) -> Iterator[str]:
             case BeaconGiven(beacon=value):
                 opened = _opened(record)
                 name = opened.options.beacon if isinstance(opened, EntropyOpened) else None
-                yield f"its beacon was to be {_short(name)} and is said to be {_short(value)}: look up whether it was"
+                yield f"its beacon was to be {short(name)} and is said to be {short(value)}: look up whether it was"
             case EntropyWithheld(player=player):
                 yield f"the player {player} did not reveal the entropy that was committed to, so nothing was dealt"
             case GameCancelled():
@@ -335,7 +335,7 @@ def _judge_one(decider: AnyDecider, table: Any, events: Sequence[Event]) -> None
         if event is None:
             raise _Departs(Check.COMMANDS, events[-1], f"by the rules {fact.topic} follows in the same command")
         if event.fact != fact:
-            raise _Departs(_check_of(event.fact), event, _difference(event.fact, fact))
+            raise _Departs(_check_of(event.fact), event, difference(event.fact, fact))
 
 
 def _who_may(command: Command, table: Table) -> set[str]:
@@ -352,35 +352,6 @@ def _check_of(fact: Fact) -> Check:
     if isinstance(fact, Dealt):
         return Check.DEAL
     return Check.RESULT if isinstance(fact, GameFinished) else Check.COMMANDS
-
-
-def _difference(told: Fact, right: Fact | None) -> str:
-    """Say in what a fact that is told differs from the right one."""
-    if right is None:
-        return f"{told.topic} does not follow from the command by the rules"
-    if type(told) is not type(right):
-        return f"it tells of {told.topic}, and by the rules {right.topic} stands here"
-    path, says, should = _parting(told.model_dump(mode="json"), right.model_dump(mode="json"))
-    return f"{path.lstrip('.')} of {told.topic} is {_short(says)}, and by the rules it is {_short(should)}"
-
-
-def _parting(says: Any, should: Any) -> tuple[str, Any, Any]:
-    """Return where two values of JSON first differ, as a path, and what each has there."""
-    inner: Iterable[tuple[str, Any, Any]] = ()
-    if isinstance(says, dict) and isinstance(should, dict) and says.keys() == should.keys():
-        inner = ((f".{name}", says[name], should[name]) for name in should)
-    elif isinstance(says, list) and isinstance(should, list) and len(says) == len(should):
-        inner = ((f"[{at}]", one, other) for at, (one, other) in enumerate(zip(says, should, strict=True)))
-    for step, one, other in inner:
-        if one != other:
-            path, *values = _parting(one, other)
-            return step + path, *values
-    return "", says, should
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"))  # with escapes: what turns a terminal's writing round stays told
-    return text if len(text) <= 200 else f"{text[:200]} ..."
 
 
 def _result(record: Record) -> None:
