@@ -311,7 +311,7 @@ def log_end(cursor: Cursor[DictRow]) -> int:
 _APPEND: Final = (
     f"SELECT refused, positions, {TRUSTED.format(local='true')}"  # noqa: S608 - made of constants
     # Nothing of nothing is refused by the function, before it does anything.
-    f" FROM public.append_events(CASE WHEN {TIMELINE} = coalesce(%b::bigint, {TIMELINE}) THEN %b::integer[] END,"
+    f" FROM public.append_events(CASE WHEN coalesce({TIMELINE} = %b::bigint, true) THEN %b::integer[] END,"
     " %b::uuid[], %b::bigint[], %b::text[], %b::bytea[])"
 )
 _NEWER: Final = (
