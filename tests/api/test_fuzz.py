@@ -67,8 +67,8 @@ SUCCESSES = {
 }
 """The type of an answer that is no refusal, where it is not `CommandAccepted`."""
 
-PLAYER = "the id of a player"
-"""Stands for it in the arguments below."""
+PLAYER, GAME = "the id of a player", "the id of a game"
+"""Stand for them in the arguments below."""
 
 NESTED = {
     "games": {"first": "3", "awaitingMe": "true"},
@@ -83,7 +83,7 @@ NESTED = {
     "history": {"kind": "POKER", "first": "2", "label": '"cup"'},
     "headToHead": {"opponentId": PLAYER},
     "standing": {"board": "TICKLE_POINTS", "period": "WEEK", "of": '"2030-W18"', "neighbours": "1"},
-    "inclusion": {"gameId": '"none"', "seq": "1"},
+    "inclusion": {"gameId": GAME, "seq": "1"},
     "consistency": {"old": '"0"'},
 }
 """Arguments of fields within the answers with which they succeed."""
@@ -267,10 +267,10 @@ class _Succeeding(Visitor):
     The operation is asked for the type of its answer as well, under the name `outcome`.
     """
 
-    def __init__(self, operation: str, arguments: Mapping[str, str], player: str) -> None:
+    def __init__(self, operation: str, arguments: Mapping[str, str], player: str, game: str) -> None:
         super().__init__()
         self.arguments = {**NESTED, operation: arguments}
-        self.player = json.dumps(player)
+        self.ids = {PLAYER: json.dumps(player), GAME: json.dumps(game)}
 
     def leave_field(self, node: FieldNode, *_: Any) -> FieldNode:
         if node.name.value in OF_A_HAND:
@@ -280,7 +280,7 @@ class _Succeeding(Visitor):
             return node
         if node.name.value == "standing" and any(argument.name.value == "playerId" for argument in node.arguments):
             known = STANDING_OF
-        given = {name: self.player if value == PLAYER else value for name, value in known.items()}
+        given = {name: self.ids.get(value, value) for name, value in known.items()}
         return FieldNode(
             alias=node.alias, name=node.name, arguments=_arguments(given), selection_set=node.selection_set
         )
@@ -391,7 +391,8 @@ def test_with_arguments_that_fit_the_operation_succeeds(house: House, root: str,
     @given(case=made[root][name].as_strategy())
     def ask(case: schemathesis.Case[Any]) -> None:
         assert isinstance(case.body, str)
-        body = _ask(house, name, visit(parse(case.body), _Succeeding(name, HONEST[name](house), house.player)))
+        fitting = _Succeeding(name, HONEST[name](house), house.player, house.game["id"])
+        body = _ask(house, name, visit(parse(case.body), fitting))
         codes = {error["extensions"]["code"] for error in body.get("errors", [])}
         assert codes <= {"QUERY_TOO_COMPLEX"}, body
         if not codes:
