@@ -37,8 +37,11 @@ test: $(STAMP) ## run the tests, with the floor of coverage
 # Of the faults only those tests that need none to be made: they are seconds, the others minutes.
 FAULTS := $(filter-out tests/faults/test_checker.py,$(wildcard tests/faults/test_*.py))
 
-test-uncounted: $(STAMP) ## run the same tests without counting lines
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(foreach path,$(FAULTS),--ignore=$(path))
+# What searches through generated cases, or looks at files and programs that are not Python, finds the same anywhere.
+SEARCHING := $(GENERATED) tests/api/test_fuzz.py tests/docker tests/docs
+
+test-uncounted: $(STAMP) ## run the tests without counting lines, as another interpreter does that need not search once more
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(foreach path,$(FAULTS) $(SEARCHING),--ignore=$(path))
 
 test-faults: $(STAMP) ## kill, cut off and fill up what the server stands on, and check what it had promised (minutes)
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/faults/test_follower_killed.py

@@ -134,6 +134,15 @@ class Load:
         """Wait until so many more outcomes are unknown."""
         await self._grow(more, lambda: self.histories.unknown)
 
+    async def until_unanswered(self, more: int) -> None:
+        """Wait until so many more commands and reads had no answer that tells."""
+        await self._grow(more, lambda: self.histories.unanswered.total())
+
+    def leave_unanswered(self, why: str) -> None:
+        """Write down that there was no answer that tells, and why."""
+        self.histories.unanswered[why] += 1
+        self._grown.set()
+
     async def _grow(self, more: int, count: Callable[[], int]) -> None:
         wanted = count() + more
         async with asyncio.timeout(PATIENCE):
@@ -303,7 +312,7 @@ class Client:
         return answer["data"]
 
     def _unanswered(self, why: str) -> Unknown:
-        self._load.histories.unanswered[why] += 1
+        self._load.leave_unanswered(why)
         return Unknown(why)
 
     # One step of a game
