@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 
 from psycopg.sql import SQL, Identifier
 
-from domain.storage import Datastore
+from domain.storage import Datastore, confirm
 
 __all__ = ["TABLES", "TOKENS_CHANNEL", "Accounts", "Caller", "IssuedToken", "Player", "Scope", "TooManyTokens"]
 __all__ += ["display_name", "token_digest", "token_id"]
@@ -179,6 +179,8 @@ class Accounts:
             revoked = cursor.rowcount > 0
             if revoked:
                 cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
+            else:
+                confirm(cursor.connection)  # it may be so on this machine alone, since a moment ago
         if revoked:
             self.forget()
         return revoked
@@ -190,6 +192,8 @@ class Accounts:
             erased = cursor.rowcount > 0
             if erased:
                 cursor.execute(SQL("NOTIFY {}").format(Identifier(TOKENS_CHANNEL)))
+            else:
+                confirm(cursor.connection)  # as above
         if erased:
             self.forget()
         return erased

@@ -24,7 +24,7 @@ from starlette.routing import Route, WebSocketRoute
 from api import readings
 from api.accounts import TOKENS_CHANNEL, Accounts
 from api.archive_routes import archive_routes
-from api.context import Context, Standings, World
+from api.context import WRITERS, Context, Standings, World
 from api.database import prepare
 from api.endpoint import GraphQLEndpoint
 from api.erasing import Erasure
@@ -108,9 +108,10 @@ class _House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
-        # One for everyone who may want one, so that nobody waits for another: the threads that read, those of the
-        # commands, the followers for their steps, the timekeeper, the signer, the pulse; and one more.
-        connections = self.settings.threads + CONNECTIONS + STEPS_AT_ONCE + 4
+        # One for everyone who may want one, so that nobody waits for another: the threads that read, those that write
+        # accounts, those of the commands, the followers for their steps, the timekeeper, the signer, the pulse; and one
+        # more.
+        connections = self.settings.threads + WRITERS + CONNECTIONS + STEPS_AT_ONCE + 4
         pooler = self.settings.pooler
         datastore = Datastore(pooler or self.url, connections=connections, pooled=pooler is not None)
         async with AsyncExitStack() as stack:

@@ -34,7 +34,7 @@ from api.shell import answering, datastore_of, err, fail, must_answer, out, prog
 from api.upkeep_commands import upkeep_app
 from domain.application import Games
 from domain.catalogue import catalogue
-from domain.storage import DATABASE_AWAY, Datastore, EventRecorder, PersistenceError
+from domain.storage import DATABASE_AWAY, Datastore, EventRecorder, PersistenceError, confirm
 from domain.vault import Keyring, SealError, ServerKey, Vault
 from projections.lobby import Lobby, LobbyQueries
 from projections.models import PROJECTIONS
@@ -190,6 +190,8 @@ def key_prune() -> None:
         vault = Vault(datastore, keyring)
         _reseal(vault)
         needed = vault.sealed_by(keyring.old)
+        with datastore.get_connection() as conn:
+            confirm(conn)  # or a failover could bring back a seal by a key that is dropped
         dropped = [key_id for key_id in keyring.old if key_id not in needed]
         write_keys(settings.key_file, keyring.without(dropped), replace=True)
         if vault.sealed_by(dropped):

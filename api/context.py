@@ -38,7 +38,10 @@ from projections.scoreboards import ScoreboardQueries
 if TYPE_CHECKING:
     from api.games import Kind
 
-__all__ = ["Context", "Info", "Standings", "World"]
+__all__ = ["WRITERS", "Context", "Info", "Standings", "World"]
+
+WRITERS: Final = 2
+"""Threads for what changes accounts."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -112,17 +115,23 @@ class World:
         self.threads: Final = threads
         """How many can be in threads at a time."""
         self._threads: Final = ThreadPoolExecutor(threads, thread_name_prefix="tic")
+        self._writers: Final = ThreadPoolExecutor(WRITERS, thread_name_prefix="tic-accounts")
         self._arrivals: Final = Arrivals()
 
     async def blocking(self, call: Callable[[], T]) -> T:
         """Run what waits for the database, or computes for long, off the event loop."""
         self.calls += 1
         try:
-            # In the caller's context: what is logged there bears the id of his request.
-            run = contextvars.copy_context().run
-            return await asyncio.get_running_loop().run_in_executor(self._threads, run, call)
+            return await _run(self._threads, call)
         finally:
             self.calls -= 1
+
+    async def writing(self, call: Callable[[], T]) -> T:
+        """Do what ``blocking`` does with what changes accounts.
+
+        It ends when that is on the standby as well, where there is one: however long that is away, reads go on.
+        """
+        return await _run(self._writers, call)
 
     async def _patiently(self, call: Callable[[], T]) -> T:
         return await patiently(lambda: self.blocking(call))
@@ -134,7 +143,8 @@ class World:
     def close(self) -> None:
         """Wait for the calls under way."""
         self.games.close()
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._threads, self._writers):
+            threads.shutdown(wait=True, cancel_futures=True)
 
     async def caller(self, token: str | None) -> Caller | None:
         """Return whom a token stands for; None where none came.
@@ -148,6 +158,11 @@ class World:
         if caller is None:
             raise Unauthenticated("This token is unknown or was revoked. Register, or ask the operator for a new one.")
         return caller
+
+
+async def _run(threads: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    # In the caller's context: what is logged there bears the id of his request.
+    return await asyncio.get_running_loop().run_in_executor(threads, contextvars.copy_context().run, call)
 
 
 @dataclass(slots=True)

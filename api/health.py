@@ -133,7 +133,10 @@ class Pulse:
     def run(self, stop: threading.Event) -> None:
         """Look until ``stop`` is set, also over times when the database is away."""
         while not stop.wait(LOOK_SECONDS):
-            self.look()
+            try:
+                self.look()
+            except Exception:  # the next look may find what this one could not
+                _logger.exception("whether this server is ready could not be looked at")
 
     def look(self) -> None:
         """Look once. Where the database does not answer, what was found before stands, and grows old."""

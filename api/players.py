@@ -349,7 +349,7 @@ class PlayersMutation:
         world, name = info.context.world, " ".join(input.name.split())
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             return invalid_input(f"A name has 1 to {LONGEST_NAME} printable characters.", "name")
-        registered, token = await world.blocking(lambda: world.accounts.register(name))
+        registered, token = await world.writing(lambda: world.accounts.register(name))
         return PlayerRegistered(player=player(registered.id, registered), token=token)
 
     @strawberry.mutation(
@@ -364,7 +364,7 @@ class PlayersMutation:
         if not scopes or not scopes <= caller.scopes:
             return invalid_input("Name scopes that your own token has; an operator grants others.", "scopes")
         try:
-            token = await world.blocking(lambda: world.accounts.issue(caller.player, scopes))
+            token = await world.writing(lambda: world.accounts.issue(caller.player, scopes))
         except TooManyTokens as error:
             return invalid_input(f"No more tokens: {error}.")
         except LookupError:
@@ -378,7 +378,7 @@ class PlayersMutation:
         """Revoke one of the caller's tokens."""
         caller = info.context.must_be_known()
         world, wanted = info.context.world, input.token_id or caller.token_id
-        if not await world.blocking(lambda: world.accounts.revoke(wanted, player=caller.player)):
+        if not await world.writing(lambda: world.accounts.revoke(wanted, player=caller.player)):
             return invalid_input("You have no such token; viewer.tokens lists yours.", "tokenId")
         return TokenRevoked(token_id=strawberry.ID(wanted))
 
@@ -395,5 +395,5 @@ class PlayersMutation:
         me, world = info.context.must_have(Scope.PLAY).player, info.context.world
         if input.player_id != write_id("player", me):
             return invalid_input("This is not your own id: viewer.player.id tells it.", "playerId")
-        _, left = await world.blocking(lambda: world.erasure.erase(me))
+        _, left = await world.writing(lambda: world.erasure.erase(me))
         return PlayerErased(player=player(me, None), games_left=left)

@@ -25,7 +25,8 @@ from psycopg.rows import DictRow, RowFactory, dict_row
 from psycopg.sql import Composed
 from psycopg_pool import PoolTimeout
 
-__all__ = ["DATABASE_AWAY", "TIMELINE", "TRUSTED", "Datastore", "NoConnection", "NotAsked", "NotReplicated", "confirm"]
+__all__ = ["CONFIRMING", "DATABASE_AWAY", "TIMELINE", "TRUSTED", "Datastore", "NoConnection", "NotAsked"]
+__all__ += ["NotReplicated", "confirm"]
 
 DATABASE_AWAY: Final = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 """What is raised where the database can't be reached. A ``PersistenceError`` is whatever the database says."""
@@ -57,11 +58,11 @@ TRUSTED: Final = (
 """Says that a commit that is told is on disk, and on the standby's; and that one hears where it is not."""
 TIMELINE: Final = "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint"
 """Tells the database's timeline, which grows with each failover; a standby refuses to."""
-_CONFIRM: Final = (
-    # An empty message in PostgreSQL's own log, so that there is something to commit, and to wait for.
-    "SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''"
-    " THEN pg_logical_emit_message(true, 'tic', '') END, " + TRUSTED.format(local="true")
+CONFIRMING: Final = (
+    "CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'tic', '') END"
 )
+"""Puts an empty message into PostgreSQL's own log, so that there is something to commit, and a standby to wait for."""
+_CONFIRM: Final = f"SELECT {CONFIRMING}, {TRUSTED.format(local='true')}"
 
 T = TypeVar("T")
 
@@ -216,10 +217,13 @@ class Datastore(PostgresDatastore):
         """Return the rows of a query, tried twice: after a failover every idle connection is a dead one.
 
         Raises:
+            NotReplicated: it has written something that may not be on the standby.
             OperationalError: the database is away.
         """
         try:
             return self._read(query, parameters, row_factory)
+        except NotReplicated:  # it would find its own rows, and have nothing to wait for
+            raise
         except (OperationalError, InterfaceError):
             if time.monotonic() < self._away_until:
                 raise

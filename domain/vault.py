@@ -19,6 +19,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from psycopg.rows import DictRow
 
+from domain.datastore import CONFIRMING
 from domain.dealing import SEED_BYTES, Seeds
 from domain.storage import Datastore
 
@@ -186,12 +187,13 @@ class Vault:
 
         Raises:
             SealError: it has seeds that can't be opened.
+            NotReplicated: they may not be on the standby.
             OperationalError: the database is away.
         """
         key = self.keyring.current
         sealed = key.seal(secrets.token_bytes(SEED_BYTES), _context(deal, deals, key.id))
         rows = self._datastore.read(_DRAW, (deal, deals, key.id, sealed, deal))
-        return self._unsealed(deal, rows[0]) if rows else self.open(deal)  # someone drew it at the same time
+        return self._unsealed(deal, rows[0]) if rows else self.draw(deal, deals)  # someone drew it at the same time
 
     def open(self, deal: UUID) -> Seeds:
         """Return the seeds of a deal.
@@ -275,12 +277,13 @@ class Vault:
 
 _OPEN: Final = "SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s"
 _DRAW: Final = (
-    "WITH drawn AS (INSERT INTO sealed_seeds (deal, deals, key_id, sealed) VALUES (%s, %s, %s, %s)"
+    "WITH drawn AS (INSERT INTO sealed_seeds (deal, deals, key_id, sealed) VALUES (%s, %s, %s, %s)"  # noqa: S608
     " ON CONFLICT DO NOTHING RETURNING deals, key_id, sealed)"
-    " SELECT deals, key_id, sealed FROM drawn"
-    " UNION ALL SELECT deals, key_id, sealed FROM sealed_seeds WHERE deal = %s"
+    " SELECT deals, key_id, sealed, NULL AS confirming FROM drawn"
+    f" UNION ALL SELECT deals, key_id, sealed, {CONFIRMING} FROM sealed_seeds WHERE deal = %s"
 )
-"""Asked twice, it draws once: it may be tried again where the answer was lost."""
+"""Asked twice, it draws once: it may be tried again where the answer was lost. What was drawn before may not be on the
+standby yet, and is waited for as well: a game that is opened on seeds which a failover takes back can't be played."""
 
 # From each key to the next one in the index: a DISTINCT would go through all seeds.
 _KEYS: Final = """
