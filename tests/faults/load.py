@@ -136,7 +136,7 @@ class Load:
 
     async def until_unanswered(self, more: int) -> None:
         """Wait until so many more commands and reads had no answer that tells."""
-        await self._grow(more, lambda: self.histories.unanswered.total())
+        await self._grow(more, self.histories.unanswered.total)
 
     def leave_unanswered(self, why: str) -> None:
         """Write down that there was no answer that tells, and why."""
