@@ -157,13 +157,13 @@ async def test_an_operation_on_a_socket_logs_the_sockets_id_with_a_number_and_it
     ]
 
 
-def test_lines_of_libraries_bear_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_that_are_not_ours_bear_what_is_bound(capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
         configure_logs(LogFormat.JSON)
         with structlog.contextvars.bound_contextvars(request_id=OURS):
-            logging.getLogger("a.library").warning("something")
+            logging.getLogger("somebody.elses").warning("something")
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
