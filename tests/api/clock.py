@@ -1,4 +1,4 @@
-"""The database's clock in a test's hands."""
+"""Clocks in a test's hands: the database's, and one that stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from domain.storage import EventRecorder
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "StandingClock"]
 
 
 class Clock:
@@ -29,3 +29,13 @@ class Clock:
 
     def wind_on(self, seconds: int) -> None:
         self.later += timedelta(seconds=seconds)
+
+
+class StandingClock:
+    """Tells the time, in seconds, that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now

@@ -1,4 +1,4 @@
-"""Folders for the embedded PostgreSQL, and other programs that use them."""
+"""Folders for the embedded PostgreSQL, and other programs that use them; and what signs a log."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from api import postgres_launcher
+from api.checkpoint_file import CheckpointFile
 from api.embedded_postgres import embedded_postgres
+from api.signing import Signer
+from domain.storage import Datastore
 from tests.api.postgres_folders import Holder, eventually, is_free, new_scratch
+from tests.api.signers import KEY
 
 
 @pytest.fixture
@@ -51,3 +55,14 @@ def folder(worn: Path) -> Iterator[Path]:
     """A folder that has been used; no server may be left in it."""
     yield worn
     assert eventually(partial(is_free, worn), within=30)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> CheckpointFile:
+    """The copy of the last checkpoint, which is not there yet."""
+    return CheckpointFile(tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def signer(datastore: Datastore, copy: CheckpointFile) -> Signer:
+    return Signer(datastore, KEY, copy)

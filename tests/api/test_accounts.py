@@ -8,34 +8,25 @@ import pytest
 
 from api.accounts import TRUSTED_SECONDS, Accounts
 from domain.storage import Datastore
-
-
-class Clock:
-    """A clock that stands until it is told."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.api.clock import StandingClock
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> StandingClock:
+    return StandingClock()
 
 
 @pytest.fixture
-def accounts(datastore: Datastore, clock: Clock) -> Accounts:
+def accounts(datastore: Datastore, clock: StandingClock) -> Accounts:
     return Accounts(datastore, clock=clock)
 
 
-def test_a_token_is_trusted_for_a_while_after_it_was_looked_up(accounts: Accounts, clock: Clock) -> None:
+def test_a_token_is_trusted_for_a_while_after_it_was_looked_up(accounts: Accounts, clock: StandingClock) -> None:
     _, token = accounts.register("Ada")
     assert accounts.remembered(token) is None
     caller = accounts.authenticate(token)
     assert accounts.remembered(token) == caller
-    clock.now = TRUSTED_SECONDS
+    clock.now += TRUSTED_SECONDS
     assert accounts.remembered(token) is None
 
 

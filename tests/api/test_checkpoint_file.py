@@ -31,16 +31,6 @@ from tests.server import serving
 NOTE = Checkpoint("tic.example/log", 3, leaf_hash(b"")).signed(KEY)
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> CheckpointFile:
-    return CheckpointFile(tmp_path / "checkpoint")
-
-
-@pytest.fixture
-def signer(datastore: Datastore, copy: CheckpointFile) -> Signer:
-    return Signer(datastore, KEY, copy)
-
-
 # What lies there
 
 

@@ -60,11 +60,6 @@ def bytes_of(text: str) -> bytes:
 
 
 @pytest.fixture
-def signer(datastore: Datastore, tmp_path: Path) -> Signer:
-    return Signer(datastore, KEY, CheckpointFile(tmp_path / "checkpoint"))
-
-
-@pytest.fixture
 def prover(datastore: Datastore, signer: Signer) -> Prover:
     return Prover(datastore, refusal=lambda: signer.refusal, key=signer.key)
 

@@ -9,14 +9,7 @@ from typing import Any
 import pytest
 
 from api.sharing import Encoding, Encodings
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.api.clock import StandingClock
 
 
 class Maker:
@@ -108,7 +101,7 @@ async def test_what_needs_no_waiting_and_is_not_for_others_is_not_kept() -> None
 
 
 def test_an_encoding_is_kept_for_a_moment_only() -> None:
-    clock = Clock()
+    clock = StandingClock()
     encodings = Encodings(seconds=2, clock=clock)
     encodings.keep("key", "text")
     clock.now += 1.9
@@ -133,7 +126,7 @@ def test_what_is_too_long_to_be_kept_pushes_everything_out_and_is_not_kept() -> 
 
 
 def test_what_nobody_needs_any_more_goes_when_something_comes() -> None:
-    clock = Clock()
+    clock = StandingClock()
     encodings = Encodings(seconds=2, clock=clock)
     encodings.keep(1, "old")
     clock.now += 3
@@ -158,7 +151,7 @@ def test_the_keys_count_as_well() -> None:
 
 
 def test_what_goes_takes_its_key_along() -> None:
-    clock = Clock()
+    clock = StandingClock()
     encodings = Encodings(seconds=2, clock=clock)
     encodings.keep(b"a long key", "old")
     clock.now += 3

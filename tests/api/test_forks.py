@@ -23,21 +23,12 @@ from projections.runner import Follower
 from projections.tables import set_place
 from projections.transparency import Reached
 from tests.api import signers
+from tests.api.clock import StandingClock
 from tests.api.roles import house
 from tests.api.signers import KEY, events, execute, must_be_one_log, refusal, signed, sizes
 from tests.conftest import cloned
 from tests.logged import TREE, caught_up, log_events, rebuild
 from tests.projections.shown import until
-
-
-@pytest.fixture
-def copy(tmp_path: Path) -> CheckpointFile:
-    return CheckpointFile(tmp_path / "checkpoint")
-
-
-@pytest.fixture
-def signer(datastore: Datastore, copy: CheckpointFile) -> Signer:
-    return Signer(datastore, KEY, copy)
 
 
 @pytest.fixture
@@ -262,18 +253,8 @@ def test_a_look_while_the_trees_are_exchanged_finds_the_one_or_the_other(
 # A tree that stands still
 
 
-class Clock:
-    """Tells the time that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_a_tree_that_stands_still_while_the_log_goes_on_is_told_after_ten_seconds_and_again_each_minute() -> None:
-    clock, told_at = Clock(), []
+    clock, told_at = StandingClock(), []
     still = Standstill(clock)
     for second in range(200):
         clock.now = 1_000.0 + second
@@ -288,7 +269,7 @@ def test_a_tree_that_stands_still_while_the_log_goes_on_is_told_after_ten_second
     ids=["it has the whole log", "it goes on", "it has caught up meanwhile"],
 )
 def test_nothing_is_told_of_a_tree_while(looks: list[tuple[int, bool]]) -> None:
-    clock = Clock()
+    clock = StandingClock()
     still = Standstill(clock)
     for size, behind in looks:
         assert not still.is_to_be_told(Reached(size, size), behind=behind)

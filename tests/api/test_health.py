@@ -19,6 +19,7 @@ from domain.storage import Datastore, NoConnection
 from domain.ticitaire.rules import OpenTicitaire
 from projections.models import PROJECTIONS
 from projections.runner import Follower
+from tests.api.clock import StandingClock
 from tests.api.roles import house
 from tests.client import Client
 from tests.conftest import KEYRING, in_memory
@@ -27,27 +28,17 @@ from tests.monitored import monitored
 BOUNDS = Bounds(seconds=60, events=10_000)
 
 
-class Clock:
-    """Tells the time that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def pulse(datastore: Datastore, clock: Clock) -> Pulse:
+def pulse(datastore: Datastore, clock: StandingClock) -> Pulse:
     return pulse_of(datastore, clock)
 
 
-def pulse_of(datastore: Datastore, clock: Clock, bounds: Bounds | None = BOUNDS) -> Pulse:
+def pulse_of(datastore: Datastore, clock: StandingClock, bounds: Bounds | None = BOUNDS) -> Pulse:
     return Pulse(datastore, PROJECTIONS.values(), bounds=bounds, clock=clock)
 
 
@@ -79,7 +70,7 @@ def test_a_server_whose_database_answers_is_ready(pulse: Pulse) -> None:
     assert is_ready(pulse)
 
 
-def test_an_answer_grows_old(pulse: Pulse, clock: Clock) -> None:
+def test_an_answer_grows_old(pulse: Pulse, clock: StandingClock) -> None:
     pulse.look()
     clock.now += ANSWER_SECONDS
     assert is_ready(pulse)
@@ -88,7 +79,7 @@ def test_an_answer_grows_old(pulse: Pulse, clock: Clock) -> None:
 
 
 def test_a_database_that_is_away_leaves_the_last_answer_to_grow_old(
-    pulse: Pulse, clock: Clock, datastore: Datastore, monkeypatch: pytest.MonkeyPatch
+    pulse: Pulse, clock: StandingClock, datastore: Datastore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> Any:
         raise NoConnection
@@ -113,14 +104,14 @@ def read_only(admin: psycopg.Connection, database_url: str) -> Iterator[Datastor
     datastore.close()
 
 
-def test_a_server_whose_database_takes_no_writes_is_not_ready(read_only: Datastore, clock: Clock) -> None:
+def test_a_server_whose_database_takes_no_writes_is_not_ready(read_only: Datastore, clock: StandingClock) -> None:
     pulse = pulse_of(read_only, clock)
     pulse.look()
     assert pulse.parts() == {"database": {"ready": False, "reason": "it takes no writes"}}
 
 
 def test_the_role_of_servers_may_look_at_all_that_is_looked_at(
-    admin: psycopg.Connection, postgres: str, clock: Clock
+    admin: psycopg.Connection, postgres: str, clock: StandingClock
 ) -> None:
     with house(admin, postgres) as home:
         home.init()
@@ -137,7 +128,7 @@ def test_the_role_of_servers_may_look_at_all_that_is_looked_at(
 
 
 def test_a_follower_that_lacks_more_events_than_it_may_is_named(
-    datastore: Datastore, games: Games, clock: Clock
+    datastore: Datastore, games: Games, clock: StandingClock
 ) -> None:
     events = play(games)
     Follower(datastore, PROJECTIONS["lobby"]).step()
@@ -149,7 +140,7 @@ def test_a_follower_that_lacks_more_events_than_it_may_is_named(
 
 
 def test_a_follower_that_stands_still_is_behind_since_an_event_came_that_it_lacks(
-    pulse: Pulse, datastore: Datastore, games: Games, clock: Clock
+    pulse: Pulse, datastore: Datastore, games: Games, clock: StandingClock
 ) -> None:
     pulse.look()
     clock.now += 1_000  # in which nothing happens: nobody is behind for that
@@ -170,7 +161,7 @@ def test_a_follower_that_stands_still_is_behind_since_an_event_came_that_it_lack
 
 
 def test_a_follower_that_works_on_is_behind_by_the_oldest_event_that_it_lacks(
-    pulse: Pulse, datastore: Datastore, games: Games, clock: Clock
+    pulse: Pulse, datastore: Datastore, games: Games, clock: StandingClock
 ) -> None:
     for _ in range(3):
         play(games)
@@ -184,7 +175,7 @@ def test_a_follower_that_works_on_is_behind_by_the_oldest_event_that_it_lacks(
 
 
 def test_each_follower_is_behind_for_a_time_of_its_own(
-    pulse: Pulse, datastore: Datastore, games: Games, clock: Clock
+    pulse: Pulse, datastore: Datastore, games: Games, clock: StandingClock
 ) -> None:
     play(games)
     pulse.look()
@@ -199,7 +190,9 @@ def test_each_follower_is_behind_for_a_time_of_its_own(
     assert (behind["lobby"], behind["deadlines"]) == (5, 15)
 
 
-def test_with_no_bound_a_server_is_ready_however_far_behind(datastore: Datastore, games: Games, clock: Clock) -> None:
+def test_with_no_bound_a_server_is_ready_however_far_behind(
+    datastore: Datastore, games: Games, clock: StandingClock
+) -> None:
     pulse = pulse_of(datastore, clock, Bounds(seconds=0, events=0))
     play(games)
     for _ in range(2):
@@ -210,7 +203,7 @@ def test_with_no_bound_a_server_is_ready_however_far_behind(datastore: Datastore
 
 
 def test_a_server_that_does_not_follow_does_not_wait_for_those_who_do(
-    datastore: Datastore, games: Games, clock: Clock
+    datastore: Datastore, games: Games, clock: StandingClock
 ) -> None:
     pulse = pulse_of(datastore, clock, bounds=None)
     play(games)
@@ -230,7 +223,7 @@ def test_the_tables_of_a_newer_program_are_not_this_ones_business(
 
 
 def test_an_older_backup_takes_the_log_back_and_nobody_is_behind(
-    pulse: Pulse, datastore: Datastore, games: Games, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    pulse: Pulse, datastore: Datastore, games: Games, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(games)
     pulse.look()
@@ -263,7 +256,9 @@ async def test_who_asks_is_told_each_part_and_asks_nobody(client: Client, monkey
     assert {"database", "lobby", "results"} <= set(answer.json()["parts"])
 
 
-async def test_who_is_not_ready_says_so_by_the_status_and_says_which_part(datastore: Datastore, clock: Clock) -> None:
+async def test_who_is_not_ready_says_so_by_the_status_and_says_which_part(
+    datastore: Datastore, clock: StandingClock
+) -> None:
     pulse = pulse_of(datastore, clock)
     async with in_memory(Starlette(routes=health_routes(lambda: pulse))) as client:
         answer = await client.http.get("/readyz")

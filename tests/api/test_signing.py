@@ -30,17 +30,6 @@ from tests.logged import TREE, caught_up, log_events, rebuild
 from tests.projections.killing import _kill_at
 from tests.projections.shown import until
 
-
-@pytest.fixture
-def copy(tmp_path: Path) -> CheckpointFile:
-    return CheckpointFile(tmp_path / "checkpoint")
-
-
-@pytest.fixture
-def signer(datastore: Datastore, copy: CheckpointFile) -> Signer:
-    return Signer(datastore, KEY, copy)
-
-
 # What is signed
 
 
