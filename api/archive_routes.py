@@ -22,7 +22,7 @@ from api.errors import InvalidInput
 from api.labels import read_label
 from api.proving import NotYetSigned
 from api.records import MEDIA_TYPE, in_chunks, streamed
-from api.routes import ASK_AGAIN, Refused, asked, route
+from api.routes import ASK_AGAIN, Refused, asked, kept, route
 from domain.archive import events_up_to
 from domain.events import Event
 from domain.records import write_record
@@ -31,7 +31,6 @@ __all__ = ["archive_routes"]
 
 PAGE: Final = 100
 """Games that are looked up at once."""
-HEADERS: Final = {"cache-control": ASK_AGAIN, "x-content-type-options": "nosniff"}
 
 
 def archive_routes(world: Callable[[], World | None]) -> list[Route]:
@@ -42,7 +41,7 @@ def archive_routes(world: Callable[[], World | None]) -> list[Route]:
 async def _records(world: World, request: Request) -> Response:
     ends = await _first(world, _ends(world, _label(request)))
     records = (write_record(events_up_to(last, world.games.events)) for last in ends)
-    return streamed(world, request, in_chunks(chain.from_iterable(records)), HEADERS, MEDIA_TYPE)
+    return streamed(world, request, in_chunks(chain.from_iterable(records)), kept(ASK_AGAIN), MEDIA_TYPE)
 
 
 async def _proofs(world: World, request: Request) -> Response:
@@ -54,7 +53,7 @@ async def _proofs(world: World, request: Request) -> Response:
             with suppress(NotYetSigned):  # its proof is there with the next checkpoint
                 yield str(world.prover.proof(last.game, last.seq, signed)).encode()
 
-    return streamed(world, request, in_chunks(proofs()), HEADERS, "text/plain")
+    return streamed(world, request, in_chunks(proofs()), kept(ASK_AGAIN), "text/plain")
 
 
 def _label(request: Request) -> str:

@@ -132,7 +132,7 @@ class _Told(BaseModel):
 
     game: str
     version: int
-    hash: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$", to_lower=True)]
+    hash: Annotated[str, StringConstraints(pattern="^[0-9a-fA-F]{64}$")]
 
 
 _NO_RECEIPT: Final = (
@@ -159,7 +159,7 @@ def _receipt(text: str, key: NoteKey | None, place: str) -> Receipt:
         return Receipt(receipt.game, receipt.version, receipt.hash, receipt.vouched, place)
     try:
         told = _Told.model_validate_json(text)
-        return Receipt(game_of(told.game), told.version, told.hash, source=place)
+        return Receipt(game_of(told.game), told.version, told.hash.lower(), source=place)
     except (ValidationError, ValueError):
         raise ValueError(f"{place}: {_NO_RECEIPT}") from None
 

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from api.context import World
 from api.proving import NotYetSigned
-from api.routes import ASK_AGAIN, FOR_EVER, Refused, asked, game_named, route
+from api.routes import ASK_AGAIN, FOR_EVER, Refused, asked, game_named, kept, route
 from domain.merkle import read_tile_path
 
 __all__ = ["log_routes"]
@@ -46,8 +46,7 @@ def log_routes(world: Callable[[], World | None]) -> list[Route]:
 
 
 def _shown(content: str) -> Response:
-    headers = {"cache-control": ASK_AGAIN, "x-content-type-options": "nosniff"}
-    return PlainTextResponse(content, headers=headers)
+    return PlainTextResponse(content, headers=kept(ASK_AGAIN))
 
 
 async def _checkpoint(world: World, _: Request) -> Response:
@@ -68,8 +67,7 @@ async def _tile(world: World, request: Request) -> Response:
         content = _bundle(await world.blocking(lambda: prover.entries(number, width)))
     else:
         content = await world.blocking(lambda: prover.tile((level, number), width))
-    headers = {"cache-control": FOR_EVER, "x-content-type-options": "nosniff"}
-    return Response(content, headers=headers, media_type="application/octet-stream")
+    return Response(content, headers=kept(FOR_EVER), media_type="application/octet-stream")
 
 
 _ENTRIES: Final = "entries/"
@@ -127,7 +125,7 @@ async def _consistency(world: World, request: Request) -> Response:
 
 
 def _told(content: object) -> Response:
-    return JSONResponse(content, headers={"cache-control": ASK_AGAIN, "x-content-type-options": "nosniff"})
+    return JSONResponse(content, headers=kept(ASK_AGAIN))
 
 
 def _number(wanted: dict[str, str], name: str) -> int | None:

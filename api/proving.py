@@ -26,9 +26,10 @@ from domain.merkle import (
 )
 from domain.notes import Checkpoint, LogProof, NotSigned, claimed
 from domain.storage import Datastore
+from domain.witness import Growth
 from projections.transparency import CachedTiles, TreeQueries, asking
 
-__all__ = ["Consistency", "Inclusion", "LogUnproved", "NoSuchTree", "NotYetSigned", "Prover"]
+__all__ = ["Inclusion", "LogUnproved", "NoSuchTree", "NotYetSigned", "Prover"]
 
 T = TypeVar("T")
 
@@ -58,17 +59,6 @@ class Inclusion:
     leaf: bytes
     size: int
     root: bytes
-    path: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Consistency:
-    """The proof that the log has only grown from one size to another."""
-
-    old: int
-    old_root: bytes
-    new: int
-    new_root: bytes
     path: tuple[bytes, ...]
 
 
@@ -127,7 +117,7 @@ class Prover:
         self._must_cover(checkpoint, size)
         return self._included(checkpoint, game, seq, size)
 
-    def consistency(self, old: int, new: int | None = None) -> Consistency:
+    def consistency(self, old: int, new: int | None = None) -> Growth:
         """Return the proof that the log has only grown from one size to another, or else to the newest checkpoint's.
 
         Raises:
@@ -140,11 +130,11 @@ class Prover:
         if not 0 <= old <= new:
             raise NoSuchTree(f"A log of {new} events did not grow from one of {old}.")
 
-        def prove() -> Consistency:
+        def prove() -> Growth:
             new_root = self._root(checkpoint, new)
             old_root, path = self._proofs.root(old), self._proofs.consistency(old, new)
             verify_consistency(old, old_root, new, new_root, path)
-            return Consistency(old, old_root, new, new_root, tuple(path))
+            return Growth(old, old_root, new, new_root, tuple(path))
 
         return self._proved(prove)
 

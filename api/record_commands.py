@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from api.accounts import Accounts, display_name
-from api.archives import lines_in, size_of, writing
+from api.archives import STANDARD_INPUT, lines_in, size_of, writing
 from api.audit_report import shown, told
 from api.auditing import Auditor, FileReport
 from api.evidence import note_key, read_evidence
@@ -29,7 +29,8 @@ from domain.decider import Names
 from domain.events import Event
 from domain.games import FACT_TYPES, RULESETS
 from domain.lifecycle import GameOpened, PlayerSeated
-from domain.record_reading import lines_of, read_record, read_records
+from domain.notes import Checkpoint
+from domain.record_reading import read_record, read_records
 from domain.records import BrokenRecord, Record, write_record
 from domain.storage import EventRecorder, log_end
 from domain.telling import NOBODY_NAMED
@@ -102,12 +103,15 @@ class _Proofs:
 
     def __init__(self, prover: Prover) -> None:
         self._prover: Final = prover
+        self._signed: tuple[Checkpoint, str] | None = None
+        """The checkpoint under which all are proved: the one that is the newest at the first."""
         self._proved = self._unsigned = 0
 
     def of(self, last: Event) -> Iterator[bytes]:
-        """Yield the proof of a game's last event, where a checkpoint covers it."""
+        """Yield the proof of a game's last event, where the checkpoint covers it."""
         try:
-            proof = self._prover.proof(last.game, last.seq)
+            self._signed = self._signed or self._prover.newest()
+            proof = self._prover.proof(last.game, last.seq, self._signed)
         except NotYetSigned:
             self._unsigned += 1
         except LogUnproved as error:
@@ -287,9 +291,7 @@ def _cannot_read(error: OSError) -> NoReturn:
 def _told_of(game: str) -> tuple[Sequence[Event], Names]:
     """Return all events of the game that a record holds, or the log; of the log, with what its seats are called."""
     try:
-        if game == "-":
-            return read_record(lines_of(sys.stdin.buffer)).events, NOBODY_NAMED
-        if (file := Path(game)).is_file():
+        if (file := Path(game)) == STANDARD_INPUT or file.is_file():
             with lines_in(file) as (lines, _):
                 return read_record(lines).events, NOBODY_NAMED
     except BrokenRecord as error:

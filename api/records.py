@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from api.context import World
-from api.routes import ASK_AGAIN, FOR_EVER, game_named, route
+from api.routes import ASK_AGAIN, FOR_EVER, game_named, kept, route
 from domain.archive import events_up_to
 from domain.lifecycle import CLOSING
 from domain.records import write_record
@@ -32,8 +32,7 @@ async def _record(world: World, request: Request) -> Response:
     headers = {
         "etag": f'"{last.hash}"',
         # A closed game has no other record, ever; a running one may have a longer one, and the ETag tells.
-        "cache-control": FOR_EVER if isinstance(last.fact, CLOSING) else ASK_AGAIN,
-        "x-content-type-options": "nosniff",
+        **kept(FOR_EVER if isinstance(last.fact, CLOSING) else ASK_AGAIN),
     }
     if _is_named(last.hash, request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=headers)

@@ -18,7 +18,7 @@ from domain.application import GameNotFound
 from domain.events import UnknownEvent
 from domain.storage import DATABASE_AWAY
 
-__all__ = ["ASK_AGAIN", "FOR_EVER", "Answer", "Refused", "asked", "game_named", "refusal", "route"]
+__all__ = ["ASK_AGAIN", "FOR_EVER", "Answer", "Refused", "asked", "game_named", "kept", "refusal", "route"]
 
 Answer = Callable[[World, Request], Awaitable[Response]]
 
@@ -68,6 +68,11 @@ def refusal(status: int, code: str, message: str) -> Response:
     """Say no, and what to do."""
     headers = {"cache-control": "no-store"} | ({"retry-after": "5"} if status in {409, 503} else {})
     return JSONResponse({"code": code, "message": message}, status, headers=headers)
+
+
+def kept(how: str) -> dict[str, str]:
+    """Return the headers of an answer: how long it is kept, and that it is what it says it is."""
+    return {"cache-control": how, "x-content-type-options": "nosniff"}
 
 
 def asked(request: Request, known: set[str]) -> dict[str, str]:

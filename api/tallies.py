@@ -10,9 +10,10 @@ from uuid import UUID
 
 from domain.entropy import EntropyTable, owing
 from domain.game import Game
-from domain.lifecycle import GameOpened, Table, are_committed
+from domain.lifecycle import GameOpened, Table
 from domain.tables import TableOpened
 from domain.turns import TurnTable, places
+from domain.verification import is_proved
 from projections.lobby import Status
 
 __all__ = ["Tallies", "Tally", "TallyLine", "is_private", "status_of", "tally_of"]
@@ -102,7 +103,7 @@ def tally_of(game: Game) -> Tally:
         closed=isinstance(table, EntropyTable) and table.due,
         round=table.round or None if isinstance(table, TurnTable) else None,
         deadline=table.deadline,
-        proved=table.revealed is not None and are_committed(table.revealed, table),
+        proved=is_proved(table),
         lines=lines,
         opened_at=game.opened_at,
         version=game.version,

@@ -12,9 +12,10 @@ import strawberry
 from api.context import Info
 from api.faults import BadUserInput, Unavailable
 from api.ids import game_of
-from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned
+from api.proving import Inclusion, LogUnproved, NoSuchTree, NotYetSigned
 from domain.application import GameNotFound
 from domain.notes import claimed
+from domain.witness import Growth
 
 __all__ = ["LOG_EFFORTS", "LOG_LENGTHS", "LogQuery"]
 
@@ -63,7 +64,7 @@ class LogInclusion:
 class LogConsistency:
     """The proof that the log has only grown."""
 
-    proof: strawberry.Private[Consistency]
+    proof: strawberry.Private[Growth]
 
     @strawberry.field(description=f"The older size; {_DIGITS}.")
     def old(self) -> str:

@@ -204,8 +204,8 @@ class Games:
         self._known_lock: Final = threading.Lock()
         self._timeline = 0
         """That of the database when games were read last: what is in memory was read on it."""
-        self._waypoints: Final = Waypoints()
-        self._public_waypoints: Final = Waypoints()
+        self._waypoints = Waypoints()
+        self._public_waypoints = Waypoints()
         """Of games as they follow from the log alone."""
         self._batches: Final = Gathering[_Request, Outcome](self._serve, key=lambda request: request.game_id)
         self._before: Final = ThreadPoolExecutor(ASIDE, thread_name_prefix="tic-before")
@@ -573,11 +573,12 @@ class Games:
             return now
         if not 1 <= version < now.version:
             raise GameNotFound
-        game = self._waypoints.before(game_id, version) or self._unfolded(game_id, now.decider, now.table.seeds)
+        waypoints = self._waypoints
+        game = waypoints.before(game_id, version) or self._unfolded(game_id, now.decider, now.table.seeds)
         while game.version < version:
             wanted = min(version, next_waypoint(game.version))
             game = game.after(self.events(game_id, after=game.version, first=wanted - game.version))
-            self._keep_waypoint(game)
+            _keep_waypoint(waypoints, game)
         return game
 
     def passage(self, game: Game, *, after: int, first: int, hidden: bool = False) -> Iterator[Moment]:
@@ -590,10 +591,11 @@ class Games:
             OperationalError: the database is away.
         """
         until = min(after + first, game.version)
-        told = self._public_waypoints.before(game.id, after) or self._unfolded(game.id, game.decider, None)
+        waypoints, public_waypoints = self._waypoints, self._public_waypoints
+        told = public_waypoints.before(game.id, after) or self._unfolded(game.id, game.decider, None)
         known = told
         if hidden:
-            nearest = self._waypoints.before(game.id, after)
+            nearest = waypoints.before(game.id, after)
             known = nearest or self._unfolded(game.id, game.decider, game.table.seeds)
         start = min(told.version, known.version)
         for read in range(start, until, AT_ONCE):
@@ -601,10 +603,10 @@ class Games:
                 before = told
                 if event.seq > told.version:
                     told = told.after([event])
-                    self._public_waypoints.keep(told)
+                    public_waypoints.keep(told)
                 if hidden and event.seq > known.version:
                     known = known.after([event])
-                    self._keep_waypoint(known)
+                    _keep_waypoint(waypoints, known)
                 if event.seq > after:
                     yield Moment(event, before, told, known if hidden else told)
 
@@ -678,8 +680,8 @@ class Games:
                 )
             if timeline > self._timeline:
                 self._known.clear()
-                self._waypoints.clear()
-                self._public_waypoints.clear()
+                # Others, not the same ones emptied: who is on the way through a game keeps what was, in the old ones.
+                self._waypoints, self._public_waypoints = Waypoints(), Waypoints()
                 self._timeline = timeline
 
     def _brought_up(self, game_id: UUID, known: Game | None, newer: Sequence[bytes], timeline: int) -> Game | None:
@@ -692,10 +694,6 @@ class Games:
         game = (known or self._unsealing.unopened(game_id, events)).after(events)
         self._keep_in_mind(game, timeline)
         return game
-
-    def _keep_waypoint(self, game: Game) -> None:
-        if not lacks_its_key(game):  # its positions would lack the cards for as long as they are kept
-            self._waypoints.keep(game)
 
     def _keep_in_mind(self, game: Game, timeline: int) -> None:
         with self._known_lock:
@@ -711,6 +709,11 @@ class Games:
 
     def _unfolded(self, game_id: UUID, decider: AnyDecider, seeds: Seeds | None) -> Game:
         return Game.unopened(game_id, decider, decider.empty(seeds))
+
+
+def _keep_waypoint(waypoints: Waypoints, game: Game) -> None:
+    if not lacks_its_key(game):  # its positions would lack the cards for as long as they are kept
+        waypoints.keep(game)
 
 
 def _closes(events: Sequence[Event]) -> bool:

@@ -11,8 +11,8 @@ from domain.counting import Counts
 from domain.decider import Deciders, positions
 from domain.events import Event
 from domain.games import DECIDERS
-from domain.lifecycle import GameFinished, GameOpened, Table, are_committed
-from domain.verification import seeds_due
+from domain.lifecycle import GameFinished, GameOpened, Table
+from domain.verification import is_proved, seeds_due
 
 __all__ = ["Result", "SeatResult", "result_of"]
 
@@ -94,7 +94,7 @@ def result_of(events: Sequence[Event], deciders: Deciders = DECIDERS) -> Result:
         finished_at=finished_at,
         version=events[-1].seq,
         hash=events[-1].hash,
-        proved=table.revealed is not None and are_committed(table.revealed, table),
+        proved=is_proved(table),
         seeds_due=seeds_due(table, events[-1]),
         seats=tuple(
             SeatResult(line.seat, player, line.place, line.points, line.resigned, line.counts)

@@ -12,7 +12,7 @@ from typing import Final
 from domain.events import Event
 from domain.lifecycle import Table, are_committed
 
-__all__ = ["LATE", "Verification", "of_finished", "of_table", "seeds_due"]
+__all__ = ["LATE", "Verification", "is_proved", "of_finished", "of_table", "seeds_due"]
 
 LATE: Final = timedelta(seconds=10)
 """For so long after their time seeds are on their way, for the timekeeper is a moment behind; then they are missed."""
@@ -43,6 +43,11 @@ def of_finished(*, proved: bool, due: datetime | None, at: datetime) -> Verifica
     return Verification.PENDING if due is not None and at < due + LATE else Verification.UNVERIFIABLE
 
 
+def is_proved(table: Table) -> bool:
+    """Tell whether a game's seeds are out, and lead to what was committed to before the deal."""
+    return table.revealed is not None and are_committed(table.revealed, table)
+
+
 def of_table(table: Table, at: datetime | None) -> Verification | None:
     """Return what can be said of a game; None where it was called off undealt, so that there is nothing to prove.
 
@@ -53,7 +58,7 @@ def of_table(table: Table, at: datetime | None) -> Verification | None:
     if table.cancelled:
         return None
     if table.revealed is not None:
-        return Verification.PROVED if are_committed(table.revealed, table) else Verification.UNVERIFIABLE
+        return Verification.PROVED if is_proved(table) else Verification.UNVERIFIABLE
     if table.finished is None or at is None:
         return Verification.PENDING
     return of_finished(proved=False, due=table.deadline if table.held_back else None, at=at)

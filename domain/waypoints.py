@@ -48,11 +48,6 @@ class Waypoints:
             # They are kept on the way from the first event, so all before one that is there are there.
             return kept.get(min(version - version % APART, APART * len(kept)))
 
-    def clear(self) -> None:
-        """Forget all of them."""
-        with self._lock:
-            self._games.clear()
-
     def keep(self, game: Game) -> None:
         """Keep a position, if it is a waypoint."""
         if game.version % APART:

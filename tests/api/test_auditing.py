@@ -400,6 +400,13 @@ def test_receipts_of_clients_hold_by_id_or_by_uuid(audit: Audit, tmp_path: Path)
     assert json.loads(done.stdout)["files"][0]["games"][0]["checks"]["receipts"] == "holds"
 
 
+def test_a_receipt_that_was_kept_in_capitals_is_the_same(audit: Audit, tmp_path: Path) -> None:
+    event = GOLDEN["given-up"][2]
+    kept = receipts(tmp_path, receipt(event, hash=event.hash.upper()))
+    done = audit(archive(tmp_path, lines_of("given-up")), "--without-log", "--receipts", kept)
+    assert done.exit_code == 0, done.output
+
+
 def test_a_receipt_shows_where_the_log_departs(audit: Audit, tmp_path: Path) -> None:
     kept = receipts(tmp_path, *map(receipt, GOLDEN["given-up"]))
     done = audit(archive(tmp_path, write_record(given_up_earlier())), "--without-log", "--receipts", kept, "--json")

@@ -23,7 +23,7 @@ from api.app import create_app
 from api.evidence import read_evidence
 from api.ids import write_id
 from api.log_commands import signing_of
-from api.proving import Consistency, Inclusion, LogUnproved, NoSuchTree, NotYetSigned, Prover
+from api.proving import Inclusion, LogUnproved, NoSuchTree, NotYetSigned, Prover
 from api.settings import Settings, SettingsError, write_keys
 from api.signing import CheckpointFile, Signer
 from domain.application import Games
@@ -32,6 +32,7 @@ from domain.merkle import HASH_BYTES, WIDTH, Tree, leaf_hash, tile_path, verify_
 from domain.notes import Checkpoint, NoteKey, SigningKey, read_checkpoint, read_proof, read_receipt
 from domain.record_reading import read_record
 from domain.storage import Datastore, EventRecorder
+from domain.witness import Growth
 from tests.client import Client
 from tests.conftest import KEYRING, in_memory, started
 from tests.logged import caught_up, log_events, rebuild
@@ -93,7 +94,7 @@ def test_growth_is_proved_between_all_sizes_that_were_signed_over(
 ) -> None:
     tree, end = tree_of(database_url), 600 if new is None else new
     shown = prover.consistency(old, new)
-    assert shown == Consistency(old, tree.root(old), end, tree.root(end), tuple(tree.consistency(old, end)))
+    assert shown == Growth(old, tree.root(old), end, tree.root(end), tuple(tree.consistency(old, end)))
     verify_consistency(old, shown.old_root, end, shown.new_root, shown.path)
 
 

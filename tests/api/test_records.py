@@ -22,6 +22,7 @@ from typer.testing import CliRunner, Result
 
 from api import cli
 from api.ids import read_id
+from api.proving import Prover
 from api.signing import CheckpointFile, Signer
 from api.timekeeper import Timekeeper
 from domain.application import Games
@@ -318,6 +319,24 @@ def test_an_auditor_takes_an_archive_with_the_proofs_that_were_exported_beside_i
     audited = tic("audit", files[0], "--key", key, "--proofs", files[1])
     assert f"Everything holds: {len(DIFFERENT)} of {len(DIFFERENT)} games." in audited.stdout, audited.output
     assert audited.exit_code == 0
+
+
+def test_all_proofs_of_an_export_are_under_one_checkpoint_though_more_are_signed_meanwhile(
+    tic: Run, recorder: EventRecorder, datastore: Datastore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(recorder, *ARCHIVE)
+    signed(datastore, tmp_path / "checkpoint")
+    prove, told = Prover.proof, []
+
+    def signing_meanwhile(prover: Prover, *asked: Any) -> Any:
+        told.append(prove(prover, *asked).checkpoint)
+        logged.log_events(recorder, 1)
+        signed(datastore, tmp_path / "checkpoint")
+        return prove(prover, *asked)
+
+    monkeypatch.setattr(Prover, "proof", signing_meanwhile)
+    assert tic("export", "--all", "--output", "games.jsonl", "--proofs", "games.tlog-proof").exit_code == 0
+    assert (len(told), len(set(told))) == (len(DIFFERENT), 1)
 
 
 def test_what_no_checkpoint_covers_yet_is_exported_without_a_proof_and_said_so(
