@@ -18,13 +18,13 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 
 from api import readings
 from api.accounts import TOKENS_CHANNEL, Accounts
 from api.archive_routes import archive_routes
-from api.context import WRITERS, Context, Standings, World
+from api.context import ERASERS, WRITERS, Context, Standings, World
 from api.database import prepare
 from api.endpoint import GraphQLEndpoint
 from api.erasing import Erasure
@@ -38,6 +38,7 @@ from api.observing import Observatory
 from api.proving import Prover
 from api.records import records_route
 from api.requests import Requests, Uncounted, request_id_of
+from api.routes import refusal
 from api.schema import DOCUMENTS, KINDS, LIMITS, schema
 from api.seams import Seams
 from api.settings import Settings
@@ -109,9 +110,9 @@ class _House:
     async def open(self) -> AsyncIterator[None]:
         """Open the database and follow the log until the server stops."""
         # One for everyone who may want one, so that nobody waits for another: the threads that read, those that write
-        # accounts, those of the commands, the followers for their steps, the timekeeper, the signer, the pulse; and one
-        # more.
-        connections = self.settings.threads + WRITERS + CONNECTIONS + STEPS_AT_ONCE + 4
+        # accounts or erase them, those of the commands, the followers for their steps, the timekeeper, the signer, the
+        # pulse; and one more.
+        connections = self.settings.threads + WRITERS + ERASERS + CONNECTIONS + STEPS_AT_ONCE + 4
         pooler = self.settings.pooler
         datastore = Datastore(pooler or self.url, connections=connections, pooled=pooler is not None)
         async with AsyncExitStack() as stack:
@@ -137,8 +138,8 @@ class _House:
             for running in (world.live.run, self._watch_tokens, self.hints.run):
                 stack.push_async_callback(stopped, asyncio.create_task(kept_running(running)))
             if self.metrics is not None:
-                readings = partial(_readings, world, pulse, datastore, timekeeper, signer)
-                stack.callback(self.metrics.add(readings))
+                read = partial(_readings, world, pulse, datastore, timekeeper, signer)
+                stack.callback(self.metrics.add(read))
                 host, port = self.settings.metrics_host, self.settings.metrics_port or 0
                 showing = monitored(self.metrics, lambda: self.pulse, host=host, port=port)
                 self.monitored_at = await stack.enter_async_context(showing)
@@ -265,8 +266,9 @@ def _readings(
 async def _failed(request: Request, _: Exception) -> Response:
     """Answer what no other route had an answer for; whoever raised it is logged further out."""
     fault, request_id = Internal(), request_id_of(request.scope)
-    content = {"code": fault.code, "message": fault.message, "requestId": request_id}
-    return JSONResponse(content, fault.status, headers={"cache-control": "no-store", "x-request-id": request_id})
+    answer = refusal(fault.status, fault.code, fault.message, requestId=request_id)
+    answer.headers["x-request-id"] = request_id
+    return answer
 
 
 async def _to_graphql(_: Request) -> Response:

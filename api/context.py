@@ -38,10 +38,12 @@ from projections.scoreboards import ScoreboardQueries
 if TYPE_CHECKING:
     from api.games import Kind
 
-__all__ = ["WRITERS", "Context", "Info", "Standings", "World"]
+__all__ = ["ERASERS", "WRITERS", "Context", "Info", "Standings", "World"]
 
 WRITERS: Final = 2
 """Threads for what changes accounts."""
+ERASERS: Final = 1
+"""Threads for erasing players, each of whom may have many games to be taken out of."""
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -116,6 +118,7 @@ class World:
         """How many can be in threads at a time."""
         self._threads: Final = ThreadPoolExecutor(threads, thread_name_prefix="tic")
         self._writers: Final = ThreadPoolExecutor(WRITERS, thread_name_prefix="tic-accounts")
+        self._erasers: Final = ThreadPoolExecutor(ERASERS, thread_name_prefix="tic-erasing")
         self._arrivals: Final = Arrivals()
 
     async def blocking(self, call: Callable[[], T]) -> T:
@@ -133,6 +136,11 @@ class World:
         """
         return await _run(self._writers, call)
 
+    async def erase(self, player: UUID) -> int:
+        """Erase a player, and return how many games were left; nobody but others who are erased waits for it."""
+        _, left = await _run(self._erasers, lambda: self.erasure.erase(player))
+        return left
+
     async def _patiently(self, call: Callable[[], T]) -> T:
         return await patiently(lambda: self.blocking(call))
 
@@ -143,7 +151,7 @@ class World:
     def close(self) -> None:
         """Wait for the calls under way."""
         self.games.close()
-        for threads in (self._threads, self._writers):
+        for threads in (self._threads, self._writers, self._erasers):
             threads.shutdown(wait=True, cancel_futures=True)
 
     async def caller(self, token: str | None) -> Caller | None:

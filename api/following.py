@@ -44,10 +44,10 @@ def follow_until_stopped(settings: Settings, url: str, *, tell: Callable[[str], 
         signer = Signer(datastore, *signing) if signing is not None else None
         if signer is not None:
             running.append(signer.run)
-        pulse = Pulse(
-            datastore, PROJECTIONS.values(), bounds=Bounds(settings.ready_lag_seconds, settings.ready_lag_events)
-        )
-        if settings.metrics_port is not None:
+        bounds = Bounds(settings.ready_lag_seconds, settings.ready_lag_events)
+        pulse = Pulse(datastore, PROJECTIONS.values(), bounds=bounds) if settings.metrics_port is not None else None
+        if pulse is not None:
+            pulse.look()
             running.append(pulse.run)
         threads = [threading.Thread(target=run, args=(stop,)) for run in running]
         try:
@@ -56,7 +56,7 @@ def follow_until_stopped(settings: Settings, url: str, *, tell: Callable[[str], 
             tell(f"Following the log for {', '.join(PROJECTIONS)}. Stop it with Ctrl-C.")
             if signing is None:
                 tell(UNSIGNED)
-            asyncio.run(_followed(hints, settings, pulse, lambda: readings.following(pulse, datastore, signer)))
+            asyncio.run(_followed(hints, settings, pulse, lambda seen: readings.following(seen, datastore, signer)))
         finally:
             stop.set()
             for thread in threads:
@@ -64,12 +64,13 @@ def follow_until_stopped(settings: Settings, url: str, *, tell: Callable[[str], 
                     thread.join()
 
 
-async def _followed(hints: Hints, settings: Settings, pulse: Pulse, read: Callable[[], Iterable[Metric]]) -> None:
+async def _followed(
+    hints: Hints, settings: Settings, pulse: Pulse | None, read: Callable[[Pulse], Iterable[Metric]]
+) -> None:
     async with AsyncExitStack() as stack:
-        if settings.metrics_port is not None:
+        if pulse is not None:
             metrics = Metrics()
-            metrics.add(read)
-            await asyncio.to_thread(pulse.look)
-            host, port = settings.metrics_host, settings.metrics_port
+            metrics.add(lambda: read(pulse))
+            host, port = settings.metrics_host, settings.metrics_port or 0
             await stack.enter_async_context(monitored(metrics, lambda: pulse, host=host, port=port))
         await hints.run()

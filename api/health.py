@@ -176,8 +176,10 @@ class Pulse:
         if look.is_read_only:
             return {"database": {"ready": False, "reason": "it takes no writes"}}
         parts: dict[str, dict[str, Any]] = {"database": {"ready": True}}
-        for name, behind in look.behind.items() if self._bounds else ():
-            parts[name] = {"ready": self._bounds is None or self._bounds.allow(behind)}
+        if self._bounds is None:
+            return parts
+        for name, behind in look.behind.items():
+            parts[name] = {"ready": self._bounds.allow(behind)}
             if behind is not None:
                 parts[name] |= {"eventsBehind": behind.events, "secondsBehind": round(behind.seconds, 1)}
         return parts

@@ -7,7 +7,7 @@ id, and nothing that a client has written, is a label: whoever made up new ones 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any, Final, Generic, TypeVar
 
@@ -38,7 +38,7 @@ from domain.events import UnknownEvent
 from domain.games import RULESETS
 from domain.storage import DATABASE_AWAY
 
-__all__ = ["OUTCOMES", "Metrics", "outcome_of"]
+__all__ = ["Metrics", "outcome_of"]
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a line more for each counter, of which nobody asks anything
 
@@ -271,10 +271,6 @@ class _Readings(Collector):
 
     def __init__(self, read: Callable[[], Iterable[Any]]) -> None:
         self._read: Final = read
-
-    def describe(self) -> Iterator[Any]:
-        """Tell no names beforehand: there may be nothing to read yet."""
-        return iter(())
 
     def collect(self) -> Iterable[Any]:
         """Read."""

@@ -23,7 +23,7 @@ from api.health import Pulse, health_routes
 from api.listening import uvicorn_options
 from api.metrics import Metrics
 
-__all__ = ["monitored", "monitoring_app", "monitoring_socket"]
+__all__ = ["monitored"]
 
 _logger = structlog.get_logger(__name__)
 

@@ -395,5 +395,5 @@ class PlayersMutation:
         me, world = info.context.must_have(Scope.PLAY).player, info.context.world
         if input.player_id != write_id("player", me):
             return invalid_input("This is not your own id: viewer.player.id tells it.", "playerId")
-        _, left = await world.writing(lambda: world.erasure.erase(me))
+        left = await world.erase(me)
         return PlayerErased(player=player(me, None), games_left=left)

@@ -80,7 +80,7 @@ def _database(pool: ConnectionPool[Any]) -> Iterator[Metric]:
 def serving(world: World, timekeeper: Timekeeper) -> Iterator[Metric]:
     """Yield what a server has on its hands."""
     yield _gauge("tic_commands_waiting", "Commands that wait for the batch at work.", world.games.waiting)
-    yield _gauge("tic_calls", "Calls to the database under way, in threads or waiting for one.", world.calls)
+    yield _gauge("tic_calls", "Calls that read, in threads or waiting for one.", world.calls)
     yield _gauge("tic_threads", "Threads for such calls.", world.threads)
     yield _gauge(
         "tic_timekeeper_timestamp_seconds",

@@ -64,10 +64,10 @@ def route(path: str, world: Callable[[], World | None], answer: Answer) -> Route
     return Route(path, answered, methods=["GET"])  # and so HEAD
 
 
-def refusal(status: int, code: str, message: str) -> Response:
-    """Say no, and what to do."""
+def refusal(status: int, code: str, message: str, **more: str) -> Response:
+    """Say no, and what to do; and more that an answer may tell."""
     headers = {"cache-control": "no-store"} | ({"retry-after": "5"} if status in {409, 503} else {})
-    return JSONResponse({"code": code, "message": message}, status, headers=headers)
+    return JSONResponse({"code": code, "message": message, **more}, status, headers=headers)
 
 
 def kept(how: str) -> dict[str, str]:

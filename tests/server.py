@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 TIC = Path(sys.executable).with_name("tic")
 ROOT = Path(__file__).parent.parent
+STOPS_WITHIN = 10.0
+"""Seconds within which a server that is told to stop has ended."""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -185,6 +187,31 @@ async def test_what_was_begun_with_a_token_that_was_still_trusted_is_left_in_a_w
     assert seconds > TRUSTED_SECONDS
     await asyncio.to_thread(leave)
     assert games.game(begun.game.id).table.over
+
+
+async def test_tokens_are_issued_and_revoked_while_players_are_being_erased(
+    client: Client, bob: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may take long, for whoever has many games; and a token that is to be revoked may be in wrong hands."""
+    go_on, erase = threading.Event(), Erasure.erase
+
+    def erase_later(erasure: Erasure, player: UUID) -> tuple[bool, int]:
+        assert go_on.wait(20)
+        return erase(erasure, player)
+
+    monkeypatch.setattr(Erasure, "erase", erase_later)
+    players = [await client.register(name) for name in ("Ada", "Cleo", "Dora")]
+    async with asyncio.TaskGroup() as group:
+        under_way = [group.create_task(erased(player)) for player in players]
+        try:
+            async with asyncio.timeout(10):
+                answer = await bob.ask(
+                    "mutation { issueToken(input: {scopes: [PLAY]}) { __typename ... on UserError { code } } }"
+                )
+        finally:
+            go_on.set()
+    assert answer["issueToken"]["__typename"] == "TokenIssued"
+    assert [task.result()["__typename"] for task in under_way] == ["PlayerErased"] * 3
 
 
 async def test_erasing_again_does_no_harm(games: Games, datastore: Datastore, ada: Client) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
-from pathlib import Path
 from threading import Event
 from typing import Any
 from uuid import uuid4
@@ -22,10 +21,10 @@ from domain.application import Games, NotHandled, Outcome, Undecided
 from domain.decider import RuleViolation
 from domain.events import UnknownEvent
 from domain.gathering import asked
-from domain.notes import SigningKey
 from domain.storage import EventRecorder
 from domain.ticitaire.rules import OpenTicitaire
 from domain.vault import Vault
+from tests.api.signers import KEY
 from tests.client import Client, connected, over_events
 from tests.conftest import in_memory, listening
 from tests.monitored import Monitored, monitored
@@ -238,9 +237,10 @@ async def test_requests_are_counted_by_route_and_status(server: Monitored, ada: 
 
 async def test_the_lag_of_every_follower_is_told_and_goes_away(server: Monitored, ada: Client) -> None:
     await ada.open_ticitaire()
+    await server.holds(bool, "tic_log_position")  # it was looked at since
     for follower in ("lobby", "deadlines", "results", "transparency"):
-        await becomes(server, 0, "tic_follower_lag_events", follower=follower)
-        assert await server.value("tic_follower_lag_seconds", follower=follower) == 0
+        for lag in ("tic_follower_lag_events", "tic_follower_lag_seconds"):
+            await becomes(server, 0, lag, follower=follower)
 
 
 async def test_the_database_and_its_connections_are_told(server: Monitored) -> None:
@@ -260,9 +260,10 @@ async def test_the_timekeeper_tells_when_it_was_done_last(server: Monitored) -> 
     assert await server.value("tic_timekeeper_games_set_aside") == 0
 
 
-async def test_the_signer_tells_what_is_signed_and_that_it_does_not_refuse(database_url: str, tmp_path: Path) -> None:
-    signing = SigningKey("tic.example/log", bytes(range(32))), CheckpointFile(tmp_path / "checkpoint")
-    async with monitored(database_url, signing) as server, in_memory(server.app) as client:
+async def test_the_signer_tells_what_is_signed_and_that_it_does_not_refuse(
+    database_url: str, copy: CheckpointFile
+) -> None:
+    async with monitored(database_url, (KEY, copy)) as server, in_memory(server.app) as client:
         game = (await (await client.register()).open_ticitaire())["game"]
         await becomes(server, game["version"], "tic_checkpoint_size")
         assert (await server.value("tic_checkpoint_timestamp_seconds") or 0) > 0

@@ -9,14 +9,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.server import ROOT
+from tests.server import ROOT, STOPS_WITHIN
 
 FOLDER: Final = ROOT / "docker"
 COMPOSE: Final[dict[str, Any]] = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: Final[dict[str, dict[str, Any]]] = COMPOSE["services"]
 OURS: Final = ("init", "server", "projector")
-SERVER_STOPS_WITHIN: Final = 10
-"""Seconds; tests/faults/test_server_stopped.py holds it to that."""
 
 
 def mounts(service: str) -> dict[str, str]:
@@ -56,9 +54,10 @@ def test_a_service_reads_only_secrets_that_it_gets() -> None:
         assert set(re.findall(r"/run/secrets/(\w+)", words)) <= set(service["secrets"])
 
 
-def test_every_secret_is_a_file_in_the_folder_that_is_kept_out_of_git_and_of_images() -> None:
+def test_every_secret_is_a_file_in_the_folder_that_is_kept_out_of_images() -> None:
     assert {Path(secret["file"]).parent.as_posix() for secret in COMPOSE["secrets"].values()} == {"secrets"}
     kept_in = (ROOT / ".dockerignore").read_text().split()
+    assert kept_in.index("docker/*") == kept_in.index("!docker") + 1  # nothing of it but what is named after that
     assert not [line for line in kept_in if line.startswith("!docker/") and "secrets" in line]
 
 
@@ -99,7 +98,7 @@ def test_every_service_is_bounded(name: str) -> None:
 
 
 def test_a_server_is_given_more_time_to_stop_than_it_takes() -> None:
-    assert seconds(SERVICES["server"]["stop_grace_period"]) >= 2 * SERVER_STOPS_WITHIN
+    assert seconds(SERVICES["server"]["stop_grace_period"]) >= 2 * STOPS_WITHIN
 
 
 def test_servers_start_after_the_database_is_set_up_and_the_set_up_after_the_database() -> None:
@@ -124,8 +123,9 @@ def test_what_is_tried_is_what_compose_says() -> None:
     assert " ".join(SERVICES["postgres"]["command"]) in tried
     assert f"--cap-add {','.join(SERVICES['postgres']['cap_add']).lower()} " in tried
     for name in ("server", "projector"):
+        (run,) = re.findall(rf"^run_tic --detach --name tic-try-{name} (?:.*\\\n)*.*$", tried, re.MULTILINE)
         for variable, value in SERVICES[name]["environment"].items():
-            assert "$" in str(value) or f"--env {variable}={value} " in tried
+            assert "$" in str(value) or f"--env {variable}={value} " in run
 
 
 def test_prometheus_looks_where_the_metrics_are() -> None:

@@ -11,11 +11,9 @@ from typing import Final
 from tests.faults.house import House
 from tests.faults.load import PATIENCE, Mix, loaded
 from tests.faults.subscriber import Subscriber
-from tests.server import Server
+from tests.server import STOPS_WITHIN, Server
 
 SUBSCRIBERS: Final = 200
-GRACE: Final = 10.0
-"""Seconds within which a server that is told to stop has ended."""
 COME_BACK: Final = "1001"
 """The close code by which a socket is told that its server goes away."""
 BETWEEN: Final = 60
@@ -26,7 +24,7 @@ async def ended(server: Server) -> tuple[int, float]:
     """Tell a server to stop; return its exit status, and how many seconds it took."""
     began = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
-    status = await asyncio.to_thread(server.process.wait, 2 * GRACE)
+    status = await asyncio.to_thread(server.process.wait, 2 * STOPS_WITHIN)
     return status, time.monotonic() - began
 
 
@@ -49,5 +47,5 @@ async def test_a_server_told_to_stop_under_load_loses_nothing_and_its_subscriber
             await load.close_games()
     house.judge(f"a server told to stop with {SUBSCRIBERS} subscribers, ended in {seconds:.1f} s", load)
     assert status == 0
-    assert seconds < GRACE
+    assert seconds < STOPS_WITHIN
     assert Counter(piece.ended for piece in told.heard) == {COME_BACK: SUBSCRIBERS, "complete": SUBSCRIBERS}
